@@ -1,0 +1,102 @@
+//===- KernelWorkspace.cpp - scratch memory of kernels --------------------===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dsv4/Analysis/KernelWorkspace.h"
+#include "dsv4/IR/Dsv4Ops.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::dsv4;
+
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+/// Collects parts one after the other.
+struct PartList {
+  SmallVector<WorkspacePart> parts;
+  int64_t end = 0;
+
+  void add(Type element, int64_t size) {
+    int64_t offset = llvm::alignTo(end, kAlignment);
+    int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+    parts.push_back({element, size, offset});
+    end = offset + size * bytes;
+  }
+};
+
+} // namespace
+
+static ArrayRef<int64_t> getShape(Value value) {
+  return cast<ShapedType>(value.getType()).getShape();
+}
+
+static bool hasF64(ValueRange values) {
+  return llvm::any_of(values, [](Value value) {
+    return getElementTypeOrSelf(value.getType()).isF64();
+  });
+}
+
+static Type getAccumulator(Operation *op) {
+  Builder builder(op->getContext());
+  return hasF64(op->getOperands()) ? Type(builder.getF64Type())
+                                   : Type(builder.getF32Type());
+}
+
+/// Query rows widened; raw keys transposed; pooled keys transposed; rows of the
+/// selection; scores of a group of heads.
+static void addParts(WindowAttentionOp op, PartList &list) {
+  Type acc = getAccumulator(op);
+  int64_t queries = getShape(op.getQuery())[1], heads = getShape(op.getQuery())[2];
+  int64_t channels = getShape(op.getQuery())[3];
+  int64_t window = op.getWindow();
+  int64_t block = std::min(queries, kQueryBlock);
+  int64_t pooled = op.getSelected() ? getShape(op.getSelected())[2]
+                   : op.getPool()   ? getShape(op.getPool())[1]
+                                    : 0;
+  list.add(acc, heads * channels);
+  list.add(acc, channels * padSlots(block - 1 + padSlots(window)));
+  list.add(acc, channels * padSlots(pooled));
+  list.add(Builder(op.getContext()).getI64Type(), padSlots(pooled));
+  // One chunk of slack: the tail of the last score chunk and its padding.
+  list.add(acc, kHeadGroup * (padSlots(window + padSlots(pooled)) + kSlotChunk));
+}
+
+/// Query rows widened; keys transposed; ordered scores of one query.
+static void addParts(IndexTopkOp op, PartList &list) {
+  Type acc = getAccumulator(op);
+  Builder builder(op.getContext());
+  int64_t heads = getShape(op.getQuery())[2], channels = getShape(op.getQuery())[3];
+  int64_t windows = getShape(op.getKeys())[1];
+  list.add(acc, heads * channels);
+  list.add(acc, channels * padSlots(windows));
+  list.add(builder.getIntegerType(acc.getIntOrFloatBitWidth()), padSlots(windows));
+}
+
+static void addParts(SinkhornOp op, PartList &list) {
+  int64_t size = getShape(op.getInput()).back();
+  list.add(getAccumulator(op), size * size * kMatrixLanes);
+}
+
+SmallVector<WorkspacePart> dsv4::getWorkspaceParts(Operation *op) {
+  PartList list;
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<WindowAttentionOp, IndexTopkOp, SinkhornOp>(
+          [&](auto modelOp) { addParts(modelOp, list); })
+      .Default([](Operation *) {});
+  return list.parts;
+}
+
+int64_t dsv4::getWorkspaceBytes(Operation *op) {
+  SmallVector<WorkspacePart> parts = getWorkspaceParts(op);
+  if (parts.empty())
+    return 0;
+  const WorkspacePart &last = parts.back();
+  return last.offset + last.size * (last.element.getIntOrFloatBitWidth() / 8);
+}

@@ -1,0 +1,103 @@
+//===- ConvertDsv4ToRuntime.cpp - from launches to calls ------------------===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The program at this point: a public function and blocks that only compute
+// addresses, launch kernels, start and wait for collectives, and call blocks.
+// It becomes
+//
+//   llvm.func @dsv4_step(%module: !llvm.ptr, %state: !llvm.ptr, %work: !llvm.ptr) -> i32
+//   llvm.func @block_0(%module: !llvm.ptr, %buffers...) -> i32
+//
+// Arguments of the public function are buffers in `state`, one after another.
+// A launch is a call of its kernel, a collective a call of the runtime's C ABI; after each
+// call that returns a status a failure branches to the function's exit. A token may carry a
+// failed start: its wait returns that status.
+//
+// Kernels are lowered first, in a module of their own, so that no upstream
+// conversion touches the program around them. What the runtime must know goes
+// into attributes of the module:
+//
+//   dsv4.axis_names, dsv4.axis_sizes, dsv4.groups, dsv4.sites, dsv4.arguments,
+//   dsv4.state_bytes, dsv4.work_bytes, dsv4.work_bytes_lower_bound
+//
+//===----------------------------------------------------------------------===//
+
+#include "dsv4/Passes/KernelCodegen.h"
+#include "dsv4/Passes/Passes.h"
+#include "runtime/ProgramTables.h"
+#include "runtime/StepLowering.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+namespace mlir::dsv4 {
+#define GEN_PASS_DEF_CONVERTDSV4TORUNTIMEPASS
+#include "dsv4/Passes/Passes.h.inc"
+} // namespace mlir::dsv4
+
+using namespace mlir;
+using namespace mlir::dsv4;
+
+/// The one public function; blocks are private.
+static FailureOr<func::FuncOp> findEntry(mlir::ModuleOp module) {
+  func::FuncOp entry;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isPrivate())
+      continue;
+    if (entry)
+      return function.emitOpError()
+             << "is a second public function besides @" << entry.getSymName()
+             << ", expected one";
+    entry = function;
+  }
+  if (!entry || entry.isDeclaration())
+    return module.emitError() << "expected one public function, got none";
+  return entry;
+}
+
+namespace {
+struct ConvertDsv4ToRuntime
+    : dsv4::impl::ConvertDsv4ToRuntimePassBase<ConvertDsv4ToRuntime> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    ConvertDsv4ToRuntimePassBase::getDependentDialects(registry);
+    OpPassManager kernels(mlir::ModuleOp::getOperationName());
+    addKernelCodegenPasses(kernels);
+    kernels.getDependentDialects(registry);
+  }
+
+  void runOnOperation() override {
+    mlir::ModuleOp module = getOperation();
+    FailureOr<func::FuncOp> entry = findEntry(module);
+    if (failed(entry))
+      return signalPassFailure();
+    FailureOr<ProgramTables> tables = ProgramTables::create(*entry);
+    if (failed(tables) || failed(lowerStep(*entry, *tables)) ||
+        failed(lowerKernels()))
+      return signalPassFailure();
+    tables->writeTo(module);
+  }
+
+private:
+  LogicalResult lowerKernels();
+};
+} // namespace
+
+/// Moves the kernels into a nested module, lowers them there and moves the
+/// result back.
+LogicalResult ConvertDsv4ToRuntime::lowerKernels() {
+  mlir::ModuleOp module = getOperation();
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto nested = mlir::ModuleOp::create(builder, module.getLoc());
+  for (auto kernel : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    kernel->moveBefore(nested.getBody(), nested.getBody()->end());
+  OpPassManager pm(mlir::ModuleOp::getOperationName());
+  addKernelCodegenPasses(pm);
+  if (failed(runPipeline(pm, nested)))
+    return failure();
+  for (Operation &op : llvm::make_early_inc_range(*nested.getBody()))
+    op.moveBefore(module.getBody(), module.getBody()->end());
+  nested.erase();
+  return success();
+}

@@ -1,0 +1,205 @@
+//===- Passes.td - passes of the DSV4 pipeline --------------*- tablegen -*-===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DSV4_PASSES_TD
+#define DSV4_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// Plan
+//===----------------------------------------------------------------------===//
+
+def DeclareMeshPass : Pass<"dsv4-declare-mesh", "::mlir::ModuleOp"> {
+  let summary = "Declare the mesh that the program is compiled for";
+  let description = [{
+    Adds `dsv4.mesh @mesh`. `mesh=dp_shard:2,cp:4` names axes from outer to inner; an empty option
+    declares a mesh of one rank. A module that already declares `@mesh` with the same axes is left alone, with other axes it is an error.
+    Axes are `replicate`, `dp_shard` and `cp`; `ep` is refused by name.
+  }];
+  let options = [
+    Option<"mesh", "mesh", "std::string", /*default=*/"\"\"",
+           "axes and sizes from outer to inner, as in \"dp_shard:2,cp:4\"; empty means one rank">
+  ];
+  let dependentDialects = ["::mlir::dsv4::Dsv4Dialect"];
+}
+
+def PlanFsdpUnitsPass : Pass<"dsv4-plan-fsdp-units", "::mlir::ModuleOp"> {
+  let summary = "Group parameters into FSDP units and fp32 islands";
+  let description = [{
+    Adds one `dsv4.fsdp_unit` symbol per unit, `@unit_0` and so on behind the mesh: every fp32 island (by
+    the suffix table of the model's FSDP rules, if all its floats are f32, or all f64), every block, the embedding,
+    the head and the root. Units own parameters in registration order, which is the order of arguments; islands come
+    before their block, the root is last. Buffers belong to no unit.
+
+    A unit is gathered in the dtype that its parameters are stored in, or in `param-dtype`; units of
+    several storage dtypes say `none`: each parameter keeps its own. Gradients are added in f32, or f64 where a
+    parameter is f64.
+
+    Runs on model IR with a mesh: classes of `dsv4.module` regions name the blocks, where there are none the
+    names of parameters do.
+  }];
+  let options = [
+    Option<"fsdpAxes", "fsdp-axes", "std::string", /*default=*/"\"\"",
+           "mesh axes that parameters are sharded over, comma separated; the default is dp_shard and cp, flattened">,
+    Option<"paramDtype", "param-dtype", "std::string", /*default=*/"\"as-stored\"",
+           "dtype in which units that are no islands are gathered: as-stored, bf16, f32, f64">
+  ];
+  let dependentDialects = ["::mlir::dsv4::Dsv4Dialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Precision
+//===----------------------------------------------------------------------===//
+
+def ApplyPrecisionPass : Pass<"dsv4-apply-precision", "::mlir::ModuleOp"> {
+  let summary = "Make casts at unit borders explicit";
+  let description = [{
+    A parameter whose stored dtype differs from its unit's gather dtype is cast once, where it
+    enters the graph; each cast carries `dsv4.cast = "policy"`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def InlineModulesPass : Pass<"dsv4-inline-modules", "::mlir::ModuleOp"> {
+  let summary = "Replace module regions by their operations";
+  let description = [{
+    Every operation keeps the path of its innermost module as `dsv4.path`, so later passes see one flat
+    function and still know what belongs together.
+  }];
+  let dependentDialects = ["::mlir::dsv4::Dsv4Dialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Sequence and batch
+//===----------------------------------------------------------------------===//
+
+def PrintLayoutPass : Pass<"dsv4-print-layout", "::mlir::ModuleOp"> {
+  let summary = "Print the layout that the analysis gives to every value";
+  let description = [{
+    One remark per value: for each dimension the mesh axes that split it, and the axes over which the value is a
+    partial sum. Changes nothing.
+  }];
+}
+
+def PartitionSequencePass : Pass<"dsv4-partition-sequence", "::mlir::ModuleOp"> {
+  let summary = "Give every value its local shape";
+  let description = [{
+    Batch rows are split over the data axes, positions over `cp`. Where an operation needs a whole
+    dimension a `dsv4.seq_gather` is inserted, where a sum runs over a split dimension a
+    `dsv4.all_reduce`. Nothing is replicated silently: a conflict or an unknown operation is an error that names the operation, the dimension and both uses.
+  }];
+  let dependentDialects = ["::mlir::dsv4::Dsv4Dialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+def ShardParametersPass : Pass<"dsv4-shard-parameters", "::mlir::ModuleOp"> {
+  let summary = "Store each unit as flat shards and gather it once";
+  let description = [{
+    Replaces parameter arguments by one flat shard argument per unit, storage dtype and frozen or not, with a segment
+    table on the unit, and inserts one `dsv4.unshard` per unit.
+  }];
+  let dependentDialects = ["::mlir::dsv4::Dsv4Dialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Schedule
+//===----------------------------------------------------------------------===//
+
+def ScheduleCollectivesPass : Pass<"dsv4-schedule-collectives", "::mlir::ModuleOp"> {
+  let summary = "Split collectives into start and wait";
+  let description = [{
+    Parameter gathers start `prefetch-depth` blocks ahead of the block that first uses them; sequence exchanges start where
+    their operand is ready and wait before their first use. The order of starts is the program's order, the same on all ranks.
+  }];
+  let options = [
+    Option<"prefetchDepth", "prefetch-depth", "int64_t", /*default=*/"1",
+           "how many blocks ahead of its first use a unit is gathered; 0 gathers at the use">
+  ];
+  let dependentDialects = ["::mlir::dsv4::Dsv4Dialect", "::mlir::tensor::TensorDialect", "::mlir::linalg::LinalgDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Lower
+//===----------------------------------------------------------------------===//
+
+def OutlineBlocksPass : Pass<"dsv4-outline-blocks", "::mlir::ModuleOp"> {
+  let summary = "Make equal blocks of the model one function";
+  let description = [{
+    The operations of one block form a contiguous run; equal runs become one private function that is called
+    once per block. Everything after this pass costs time per kind of block, not per block.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
+def BufferizePass : Pass<"dsv4-bufferize", "::mlir::ModuleOp"> {
+  let summary = "Turn tensors into buffers";
+  let description = [{
+    One-Shot Bufferize with function boundaries and identity layouts, after every destination got its own
+    `tensor.empty`. Results of functions become arguments; the public function writes its results in place.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::memref::MemRefDialect", "::mlir::linalg::LinalgDialect"];
+}
+
+def OutlineKernelsPass : Pass<"dsv4-outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "Make each distinct operation on buffers one kernel";
+  let description = [{
+    Every `linalg` or structured operation on buffers becomes a `dsv4.launch` of a private function marked `dsv4.kernel`; equal
+    operations share one.
+  }];
+  let dependentDialects = ["::mlir::dsv4::Dsv4Dialect", "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def PlanArenaPass : Pass<"dsv4-plan-arena", "::mlir::ModuleOp"> {
+  let summary = "Place every buffer in one arena";
+  let description = [{
+    Intervals of last use over straight-line code, packed greedily by size; first each block's scratch, then the values of
+    the main function, where a call occupies its block's scratch. Replaces `memref.alloc` by `memref.view` of an arena argument.
+    The peak is `dsv4.work_bytes` on the public function, next to the lower bound `dsv4.work_bytes_lower_bound`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def DecomposePass : Pass<"dsv4-decompose", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite kernels as loops";
+  let description = [{
+    In functions marked `dsv4.kernel`, every structured or `linalg` operation on buffers becomes loops of upstream
+    operations: contractions are one fma chain per element over ascending k (large ones a call of the runtime's kernel table), row reductions use 32 lanes and a
+    halves tree, mathematics is polynomials.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def ConvertDsv4ToRuntimePass : Pass<"convert-dsv4-to-runtime", "::mlir::ModuleOp"> {
+  let summary = "Turn launches and collectives into calls of the runtime";
+  let description = [{
+    The public function becomes `dsv4_step(module, state, work) -> status` in the LLVM dialect: buffers are pointers into two arenas,
+    a launch is a call of its kernel, a collective a call of the runtime's C ABI followed by a status check.
+    The tables that the runtime needs (axes, groups, sites, arguments) become attributes of the module.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Verify
+//===----------------------------------------------------------------------===//
+
+def VerifyPhasePass : Pass<"dsv4-verify-phase", "::mlir::ModuleOp"> {
+  let summary = "Check which operations may exist after a phase";
+  let description = [{
+    Phases: `plan`, `precision`, `sequence`, `parameters`, `schedule`, `lower`. An operation that should be gone, or a
+    value that no later phase can handle, is a located error. On success the module carries `dsv4.phase`.
+  }];
+  let options = [
+    Option<"phase", "phase", "std::string", /*default=*/"\"\"", "the phase that has just run">
+  ];
+}
+
+#endif // DSV4_PASSES_TD

@@ -1,0 +1,211 @@
+//===- PlanArena.cpp - place every buffer in one arena --------------------===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Two levels. A private function's buffers become views of a scratch argument:
+//
+//   func private @block_0(%x: memref<..>, %scratch: memref<4096xi8>)
+//
+// and a call occupies that scratch while it runs. The public function's
+// buffers, scratch of its calls included, become views of its last argument,
+// marked `dsv4.work`. Program order is the time axis; a collective in flight
+// keeps its source and destination alive because its wait takes both.
+//
+// Runs after -dsv4-outline-kernels. No allocation is left.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dsv4/Analysis/ArenaPlan.h"
+#include "dsv4/IR/Dsv4Ops.h"
+#include "dsv4/Passes/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::dsv4 {
+#define GEN_PASS_DEF_PLANARENAPASS
+#include "dsv4/Passes/Passes.h.inc"
+} // namespace mlir::dsv4
+
+using namespace mlir;
+using namespace mlir::dsv4;
+
+namespace {
+
+/// The buffers of one function and where they go.
+struct FunctionPlan {
+  func::FuncOp function;
+  SmallVector<memref::AllocOp> allocs;
+  ArenaPlan plan;
+};
+
+} // namespace
+
+static int64_t getBytes(MemRefType type) {
+  return type.getNumElements() *
+         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+/// Extends [first, last] by every operation that uses the buffer or a view of
+/// it. Operations in regions count at their ancestor in the function's body.
+static void extendByUses(Value buffer, const DenseMap<Operation *, int64_t> &order,
+                         Block &body, ArenaBuffer &lifetime) {
+  for (Operation *user : buffer.getUsers()) {
+    Operation *ancestor = body.findAncestorOpInBlock(*user);
+    if (isa<ViewLikeOpInterface>(user)) {
+      for (Value result : user->getResults())
+        extendByUses(result, order, body, lifetime);
+      continue;
+    }
+    int64_t point = order.lookup(ancestor);
+    lifetime.first = std::min(lifetime.first, point);
+    lifetime.last = std::max(lifetime.last, point);
+  }
+}
+
+static LogicalResult checkAlloc(memref::AllocOp op, Block &body) {
+  if (!op.getType().hasStaticShape() || !op.getType().getLayout().isIdentity())
+    return op.emitOpError() << "must have a static shape and identity layout, got "
+                            << op.getType();
+  if (op->getBlock() != &body)
+    return op.emitOpError() << "must stand in the body of its function, not in a "
+                               "nested region";
+  return success();
+}
+
+static FailureOr<FunctionPlan> planFunction(func::FuncOp function) {
+  FunctionPlan result;
+  result.function = function;
+  if (!function.getBody().hasOneBlock())
+    return function.emitOpError() << "must have one block before its buffers are placed";
+  Block &body = function.getBody().front();
+  DenseMap<Operation *, int64_t> order;
+  for (Operation &op : body)
+    order[&op] = order.size();
+  SmallVector<ArenaBuffer> buffers;
+  WalkResult walk = function.walk([&](memref::AllocOp op) {
+    if (failed(checkAlloc(op, body)))
+      return WalkResult::interrupt();
+    ArenaBuffer lifetime{getBytes(op.getType()),
+                         static_cast<int64_t>(order.size()), 0};
+    extendByUses(op, order, body, lifetime);
+    if (lifetime.first > lifetime.last) // no use
+      lifetime = {0, 0, 0};
+    result.allocs.push_back(op);
+    buffers.push_back(lifetime);
+    return WalkResult::advance();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  result.plan = planArena(buffers);
+  return result;
+}
+
+/// Replaces allocations by views of `arena`.
+static void applyPlan(FunctionPlan &plan, Value arena) {
+  for (auto [op, offset] : llvm::zip(plan.allocs, plan.plan.offsets)) {
+    if (op->use_empty()) {
+      op.erase();
+      continue;
+    }
+    ImplicitLocOpBuilder builder(op.getLoc(), op);
+    Value shift = arith::ConstantIndexOp::create(builder, offset);
+    op.replaceAllUsesWith(
+        memref::ViewOp::create(builder, op.getType(), arena, shift, ValueRange())
+            .getResult());
+    op.erase();
+  }
+}
+
+/// Adds an argument that holds the function's buffers.
+static void addArena(FunctionPlan &plan, StringRef attribute) {
+  func::FuncOp function = plan.function;
+  OpBuilder builder(function.getContext());
+  auto type = MemRefType::get({plan.plan.peak}, builder.getI8Type());
+  (void)function.insertArgument(
+      function.getNumArguments(), type,
+      builder.getDictionaryAttr(
+          builder.getNamedAttr(attribute, builder.getUnitAttr())),
+      function.getLoc());
+  applyPlan(plan, function.getArguments().back());
+}
+
+/// Gives every call of the function the scratch that it needs, allocated by the
+/// caller and so placed with the caller's buffers.
+static void passScratch(func::FuncOp function, ArrayRef<func::CallOp> calls) {
+  auto type = cast<MemRefType>(function.getArgumentTypes().back());
+  for (func::CallOp call : calls) {
+    OpBuilder builder(call);
+    Value scratch = memref::AllocOp::create(builder, call.getLoc(), type);
+    call.getOperandsMutable().append(scratch);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct PlanArena : dsv4::impl::PlanArenaPassBase<PlanArena> {
+  void runOnOperation() override;
+
+private:
+  LogicalResult visit(func::FuncOp function);
+
+  DenseMap<StringAttr, SmallVector<func::CallOp>> callsOf;
+  llvm::SetVector<Operation *> done, open;
+};
+} // namespace
+
+/// Places callees first; a function that calls itself has no bound.
+LogicalResult PlanArena::visit(func::FuncOp function) {
+  if (done.contains(function) || function.isDeclaration() ||
+      function->hasAttr(kKernelAttr))
+    return success();
+  if (!open.insert(function))
+    return function.emitOpError() << "calls itself, so its memory has no bound";
+  SymbolTable symbols(getOperation());
+  WalkResult walk = function.walk([&](func::CallOp call) {
+    auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
+    return callee && failed(visit(callee)) ? WalkResult::interrupt()
+                                           : WalkResult::advance();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  FailureOr<FunctionPlan> plan = planFunction(function);
+  if (failed(plan))
+    return failure();
+  OpBuilder builder(function.getContext());
+  if (function.isPrivate()) {
+    if (plan->plan.peak > 0) {
+      addArena(*plan, kScratchAttr);
+      passScratch(function, callsOf[function.getSymNameAttr()]);
+    }
+  } else {
+    addArena(*plan, kWorkAttr);
+    function->setAttr(kWorkBytesAttr, builder.getI64IntegerAttr(plan->plan.peak));
+    function->setAttr(kWorkBoundAttr,
+                      builder.getI64IntegerAttr(plan->plan.lowerBound));
+  }
+  open.remove(function);
+  done.insert(function);
+  return success();
+}
+
+void PlanArena::runOnOperation() {
+  callsOf.clear();
+  done.clear();
+  open.clear();
+  getOperation().walk([&](func::CallOp call) {
+    callsOf[call.getCalleeAttr().getAttr()].push_back(call);
+  });
+  for (auto function :
+       llvm::to_vector(getOperation().getOps<func::FuncOp>()))
+    if (failed(visit(function)))
+      return signalPassFailure();
+}

@@ -1,0 +1,491 @@
+//===- ScheduleCollectives.cpp - split collectives into start and wait ----===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Before: collectives are values.
+//
+//   %w, %v = dsv4.unshard @unit(%shard) ...
+//   %k = dsv4.seq_gather %x on @mesh ["cp"] dim 1 ...
+//
+// After: the unit's flat buffer is in flight while earlier blocks run, its
+// parameters are slices inside the block that uses them, and a sequence
+// exchange starts where its operand is ready.
+//
+//   %s, %t = dsv4.all_gather_start parameter %shard into %buffer ...
+//   ...                                         // a block earlier
+//   %flat = dsv4.wait %t, %s reading %shard
+//   %w = tensor.expand_shape (tensor.extract_slice %flat[0] ...)
+//
+// Runs on local shapes after -dsv4-shard-parameters. Starts keep program order,
+// which is the same on all ranks because there is one program.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dsv4/Analysis/BlockRuns.h"
+#include "dsv4/IR/Dsv4Ops.h"
+#include "dsv4/Passes/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::dsv4 {
+#define GEN_PASS_DEF_SCHEDULECOLLECTIVESPASS
+#include "dsv4/Passes/Passes.h.inc"
+} // namespace mlir::dsv4
+
+using namespace mlir;
+using namespace mlir::dsv4;
+
+namespace {
+
+/// Builds operations that belong to the module path of one operation.
+class PathBuilder : public ImplicitLocOpBuilder {
+public:
+  PathBuilder(Operation *before, Attribute path)
+      : ImplicitLocOpBuilder(before->getLoc(), before), path(path) {}
+
+  template <typename OpT, typename... Args> OpT make(Args &&...args) {
+    auto op = OpT::create(*this, getLoc(), std::forward<Args>(args)...);
+    if (path)
+      op->setAttr(kPathAttr, path);
+    return op;
+  }
+
+  Value empty(ArrayRef<int64_t> shape, Type element) {
+    return make<tensor::EmptyOp>(shape, element);
+  }
+
+private:
+  Attribute path;
+};
+
+/// What a wait needs to know about its start.
+struct Started {
+  Value token, started, source;
+};
+
+/// The groups of a reshape that merges dimensions `dim` and `dim + 1`.
+SmallVector<ReassociationIndices> mergeAt(int64_t rank, int64_t dim) {
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t i = 0; i < rank; ++i) {
+    if (i == dim + 1)
+      groups.back().push_back(i);
+    else
+      groups.push_back({i});
+  }
+  return groups;
+}
+
+} // namespace
+
+static Value wait(PathBuilder &builder, const Started &started) {
+  return builder
+      .make<WaitOp>(TypeRange(started.started.getType()), started.token,
+                    started.started, started.source)
+      .getResult()
+      .front();
+}
+
+static CollectiveClassAttr getClass(Operation *op, CollectiveClass kind) {
+  return CollectiveClassAttr::get(op->getContext(), kind);
+}
+
+/// The place where a collective that starts at `op` must be complete: its first
+/// user, in program order.
+static Operation *findFirstUser(Operation *op) {
+  Operation *first = op->getBlock()->getTerminator();
+  for (Operation *user : op->getUsers()) {
+    Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
+    if (ancestor && ancestor->isBeforeInBlock(first))
+      first = ancestor;
+  }
+  return first;
+}
+
+/// Number of elements before dimension `dim`.
+static int64_t getLeadingElements(ArrayRef<int64_t> shape, int64_t dim) {
+  int64_t elements = 1;
+  for (int64_t size : shape.take_front(dim))
+    elements *= size;
+  return elements;
+}
+
+//===----------------------------------------------------------------------===//
+// Sequence exchanges
+//===----------------------------------------------------------------------===//
+
+/// A gather lays pieces of ranks one after another. If rows lie outside `dim`,
+/// the pieces are then interleaved by a transposition.
+static void scheduleSeqGather(SeqGatherOp op, int64_t ranks) {
+  Attribute path = op->getAttr(kPathAttr);
+  RankedTensorType from = op.getInput().getType(), to = op.getResult().getType();
+  int64_t dim = op.getDim();
+  bool interleave = getLeadingElements(from.getShape(), dim) > 1;
+  SmallVector<int64_t> landing(to.getShape());
+  if (interleave) {
+    landing.assign(from.getShape().begin(), from.getShape().end());
+    landing.insert(landing.begin(), ranks);
+  }
+
+  PathBuilder atStart(op, path);
+  Value init = atStart.empty(landing, from.getElementType());
+  auto start = atStart.make<AllGatherStartOp>(
+      TypeRange(init.getType()), TokenType::get(op.getContext()),
+      getClass(op, CollectiveClass::sequence), op.getInput(), init, op.getMeshAttr(),
+      op.getAxesAttr());
+
+  PathBuilder atUse(findFirstUser(op), path);
+  atUse.setLoc(op.getLoc());
+  Value result = wait(
+      atUse, {start.getToken(), start.getStarted().front(), op.getInput()});
+  if (interleave) {
+    SmallVector<int64_t> permutation, shape;
+    for (int64_t i = 0; i < from.getRank(); ++i) {
+      if (i == dim)
+        permutation.push_back(0);
+      permutation.push_back(i + 1);
+    }
+    for (int64_t i : permutation)
+      shape.push_back(landing[i]);
+    Value turned = atUse
+                       .make<linalg::TransposeOp>(
+                           result, atUse.empty(shape, from.getElementType()),
+                           permutation)
+                       ->getResult(0);
+    result = atUse.make<tensor::CollapseShapeOp>(
+        to, turned, mergeAt(from.getRank() + 1, dim));
+  }
+  op.replaceAllUsesWith(result);
+  op.erase();
+}
+
+/// The inverse of a gather: pieces are brought into rank order first.
+static void scheduleSeqReduceScatter(SeqReduceScatterOp op, int64_t ranks) {
+  Attribute path = op->getAttr(kPathAttr);
+  RankedTensorType from = op.getInput().getType(), to = op.getResult().getType();
+  int64_t dim = op.getDim();
+  PathBuilder atStart(op, path);
+  Value source = op.getInput();
+  if (getLeadingElements(from.getShape(), dim) > 1) {
+    SmallVector<int64_t> split(from.getShape());
+    split[dim] /= ranks;
+    split.insert(split.begin() + dim, ranks);
+    auto splitType = RankedTensorType::get(split, from.getElementType());
+    Value pieces = atStart.make<tensor::ExpandShapeOp>(
+        splitType, source, mergeAt(from.getRank() + 1, dim));
+    SmallVector<int64_t> permutation = {dim}, shape = {ranks};
+    for (int64_t i = 0; i <= from.getRank(); ++i)
+      if (i != dim)
+        permutation.push_back(i);
+    shape.append(to.getShape().begin(), to.getShape().end());
+    source = atStart
+                 .make<linalg::TransposeOp>(
+                     pieces, atStart.empty(shape, from.getElementType()),
+                     permutation)
+                 ->getResult(0);
+  }
+  Value init = atStart.empty(to.getShape(), to.getElementType());
+  auto start = atStart.make<ReduceScatterStartOp>(
+      TypeRange(to), TokenType::get(op.getContext()), getClass(op, CollectiveClass::sequence),
+      source, init, op.getMeshAttr(), op.getAxesAttr());
+  PathBuilder atUse(findFirstUser(op), path);
+  atUse.setLoc(op.getLoc());
+  op.replaceAllUsesWith(
+      wait(atUse, {start.getToken(), start.getStarted().front(), source}));
+  op.erase();
+}
+
+static void scheduleAllReduce(AllReduceOp op) {
+  Attribute path = op->getAttr(kPathAttr);
+  RankedTensorType type = op.getInput().getType();
+  CollectiveClass kind = type.getRank() == 0 ? CollectiveClass::scalar
+                                             : CollectiveClass::sequence;
+  PathBuilder atStart(op, path);
+  Value init = atStart.empty(type.getShape(), type.getElementType());
+  auto start = atStart.make<AllReduceStartOp>(
+      TypeRange(type), TokenType::get(op.getContext()), getClass(op, kind), op.getKindAttr(),
+      op.getInput(), init, op.getMeshAttr(), op.getAxesAttr());
+  PathBuilder atUse(findFirstUser(op), path);
+  atUse.setLoc(op.getLoc());
+  op.replaceAllUsesWith(
+      wait(atUse, {start.getToken(), start.getStarted().front(), op.getInput()}));
+  op.erase();
+}
+
+/// No communication: a slice that starts where this rank's part starts.
+static void scheduleSeqShard(SeqShardOp op) {
+  RankedTensorType from = op.getInput().getType(), to = op.getResult().getType();
+  PathBuilder builder(op, op->getAttr(kPathAttr));
+  Value rank = builder.make<AxisIndexOp>(op.getMeshAttr(), op.getAxesAttr());
+  Value length =
+      builder.make<arith::ConstantIndexOp>(to.getDimSize(op.getDim()));
+  Value offset = builder.make<arith::MulIOp>(rank, length);
+  SmallVector<OpFoldResult> offsets(from.getRank(), builder.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(from.getRank(), builder.getIndexAttr(1));
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t size : to.getShape())
+    sizes.push_back(builder.getIndexAttr(size));
+  offsets[op.getDim()] = offset;
+  op.replaceAllUsesWith(
+      builder
+          .make<tensor::ExtractSliceOp>(op.getInput(), offsets, sizes, strides)
+          .getResult());
+  op.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Where the operations of one function run.
+struct Runs {
+  SmallVector<BlockRun> list;
+  DenseMap<Operation *, unsigned> runOf;
+
+  explicit Runs(Block &body) : list(findBlockRuns(body)) {
+    unsigned run = 0;
+    for (Operation &op : body.without_terminator()) {
+      runOf[&op] = run;
+      if (run < list.size() && list[run].last == &op)
+        ++run;
+    }
+  }
+};
+
+/// A segment of a flat buffer.
+struct Segment {
+  unsigned buffer;
+  int64_t offset;
+  SmallVector<int64_t> shape;
+};
+
+} // namespace
+
+/// Segment of each parameter of the unit, in the order of its parameters. The
+/// verifier of `dsv4.unshard` has checked the table.
+static SmallVector<Segment> getSegments(FsdpUnitOp unit) {
+  llvm::StringMap<Segment> byName;
+  for (auto [i, attr] : llvm::enumerate(unit.getBuffersAttr())) {
+    auto segments = cast<DictionaryAttr>(attr).getAs<ArrayAttr>("segments");
+    for (auto segment : segments.getAsRange<DictionaryAttr>())
+      byName[segment.getAs<StringAttr>("name")] = {
+          static_cast<unsigned>(i), segment.getAs<IntegerAttr>("offset").getInt(),
+          SmallVector<int64_t>(
+              segment.getAs<DenseI64ArrayAttr>("shape").asArrayRef())};
+  }
+  SmallVector<Segment> result;
+  for (StringAttr name : unit.getParams().getAsRange<StringAttr>())
+    result.push_back(byName.lookup(name));
+  return result;
+}
+
+/// A parameter as a view of its flat buffer: contiguous, never a copy.
+static Value sliceParameter(PathBuilder &builder, Value flat,
+                            const Segment &segment) {
+  int64_t elements = 1;
+  for (int64_t size : segment.shape)
+    elements *= size;
+  OpFoldResult one = builder.getIndexAttr(1);
+  Value slice = builder.make<tensor::ExtractSliceOp>(
+      flat, ArrayRef<OpFoldResult>(builder.getIndexAttr(segment.offset)),
+      ArrayRef<OpFoldResult>(builder.getIndexAttr(elements)),
+      ArrayRef<OpFoldResult>(one));
+  if (segment.shape.size() == 1)
+    return slice;
+  auto type = RankedTensorType::get(
+      segment.shape, cast<RankedTensorType>(flat.getType()).getElementType());
+  SmallVector<ReassociationIndices> groups;
+  if (!segment.shape.empty())
+    groups.push_back(llvm::to_vector<2>(
+        llvm::seq<int64_t>(0, segment.shape.size())));
+  if (groups.empty())
+    return builder.make<tensor::CollapseShapeOp>(type, slice, groups);
+  return builder.make<tensor::ExpandShapeOp>(type, slice, groups);
+}
+
+/// Gives every run that uses a parameter its own slices, at the run's entry.
+static void sliceAtUses(UnshardOp op, FsdpUnitOp unit, ValueRange flats,
+                        Runs &runs) {
+  Block *body = op->getBlock();
+  for (auto [result, segment] : llvm::zip(op.getResults(), getSegments(unit))) {
+    DenseMap<unsigned, Value> sliceIn;
+    for (OpOperand &use : llvm::make_early_inc_range(result.getUses())) {
+      Operation *user = body->findAncestorOpInBlock(*use.getOwner());
+      unsigned run = runs.runOf.lookup(user);
+      auto [it, isNew] = sliceIn.try_emplace(run);
+      if (isNew) {
+        // Inside the run: before the first operation that belongs to it.
+        Operation *entry = user->hasTrait<OpTrait::IsTerminator>()
+                               ? user
+                               : runs.list[run].first;
+        if (!entry->isBeforeInBlock(user))
+          entry = user;
+        PathBuilder builder(entry, user->getAttr(kPathAttr));
+        builder.setLoc(op.getLoc());
+        it->second = sliceParameter(builder, flats[segment.buffer], segment);
+        runs.runOf[it->second.getDefiningOp()] = run;
+      }
+      use.set(it->second);
+    }
+  }
+}
+
+/// The run before which a unit must be whole, and the operation that marks it.
+static Operation *findFirstUse(UnshardOp op, Runs &runs, unsigned &run) {
+  Operation *user = findFirstUser(op);
+  if (user->hasTrait<OpTrait::IsTerminator>()) {
+    run = runs.list.size();
+    return user;
+  }
+  run = runs.runOf.lookup(user);
+  return runs.list[run].first;
+}
+
+/// The entry of the run `depth` model blocks before `run`.
+static Operation *findStart(Runs &runs, unsigned run, int64_t depth,
+                            Operation *fallback) {
+  Operation *place = fallback;
+  while (run > 0 && depth > 0) {
+    --run;
+    place = runs.list[run].first;
+    if (!runs.list[run].block.empty())
+      --depth;
+  }
+  return place;
+}
+
+/// Gathers the unit's flat buffers ahead of their first use; a unit on one rank
+/// already is whole.
+static SmallVector<Value> gatherUnit(UnshardOp op, int64_t ranks, int64_t depth,
+                                     Runs &runs) {
+  SmallVector<Value> flats(op.getShards());
+  if (ranks == 1)
+    return flats;
+  unsigned run = 0;
+  Operation *use = findFirstUse(op, runs, run);
+  SmallVector<Started> started;
+  PathBuilder atStart(findStart(runs, run, depth, use), {});
+  atStart.setLoc(op.getLoc());
+  for (Value shard : op.getShards()) {
+    auto type = cast<RankedTensorType>(shard.getType());
+    Value init =
+        atStart.empty({type.getDimSize(0) * ranks}, type.getElementType());
+    auto start = atStart.make<AllGatherStartOp>(
+        TypeRange(init.getType()), TokenType::get(op.getContext()),
+        getClass(op, CollectiveClass::parameter), shard, init, op.getMeshAttr(),
+        op.getAxesAttr());
+    start->setAttr("unit", op.getUnitAttr());
+    started.push_back({start.getToken(), start.getStarted().front(), shard});
+  }
+  PathBuilder atUse(use, {});
+  atUse.setLoc(op.getLoc());
+  for (auto [flat, inFlight] : llvm::zip(flats, started))
+    flat = wait(atUse, inFlight);
+  return flats;
+}
+
+/// Every unshard of the function, with the runs that use it.
+static LogicalResult scheduleParameters(func::FuncOp func, int64_t depth) {
+  SmallVector<UnshardOp> unshards(func.getOps<UnshardOp>());
+  if (unshards.empty())
+    return success();
+  // Out of the way first: an unshard is not part of the run that it stands in.
+  Block &body = func.getBody().front();
+  SmallVector<int64_t> groupSizes;
+  for (UnshardOp op : unshards) {
+    FailureOr<int64_t> ranks = op.getGroupSize();
+    if (failed(ranks))
+      return failure();
+    groupSizes.push_back(*ranks);
+  }
+  for (UnshardOp op : llvm::reverse(unshards)) {
+    op->moveBefore(&body, body.begin());
+    op->removeAttr(kPathAttr);
+  }
+  Runs runs(body);
+  // All waits stand before a run, then all slices at its entry.
+  SmallVector<SmallVector<Value>> flats;
+  for (auto [op, ranks] : llvm::zip(unshards, groupSizes))
+    flats.push_back(gatherUnit(op, ranks, depth, runs));
+  for (auto [op, buffers] : llvm::zip(unshards, flats)) {
+    auto unit = SymbolTable::lookupNearestSymbolFrom<FsdpUnitOp>(
+        op, op.getUnitAttr());
+    sliceAtUses(op, unit, buffers, runs);
+    op.erase();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// A shard must be a function argument or constant, so that its gather can move
+/// to the front.
+static LogicalResult checkMovable(UnshardOp op) {
+  for (Value shard : op.getShards())
+    if (!isa<BlockArgument>(shard))
+      return op.emitOpError() << "must read function arguments, got a value "
+                                 "computed in the function";
+  return success();
+}
+
+static LogicalResult scheduleSequence(func::FuncOp func) {
+  SmallVector<Operation *> ops;
+  func.walk([&](Operation *op) {
+    if (isa<SeqGatherOp, SeqReduceScatterOp, AllReduceOp, SeqShardOp>(op))
+      ops.push_back(op);
+  });
+  for (Operation *op : ops) {
+    int64_t ranks = 1;
+    if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
+      FailureOr<int64_t> size = collective.getGroupSize();
+      if (failed(size))
+        return failure();
+      ranks = *size;
+    }
+    if (auto gather = dyn_cast<SeqGatherOp>(op))
+      scheduleSeqGather(gather, ranks);
+    else if (auto scatter = dyn_cast<SeqReduceScatterOp>(op))
+      scheduleSeqReduceScatter(scatter, ranks);
+    else if (auto reduce = dyn_cast<AllReduceOp>(op))
+      scheduleAllReduce(reduce);
+    else
+      scheduleSeqShard(cast<SeqShardOp>(op));
+  }
+  return success();
+}
+
+namespace {
+struct ScheduleCollectives
+    : dsv4::impl::ScheduleCollectivesPassBase<ScheduleCollectives> {
+  using ScheduleCollectivesPassBase::ScheduleCollectivesPassBase;
+
+  void runOnOperation() override {
+    if (prefetchDepth < 0) {
+      getOperation().emitError()
+          << "'prefetch-depth' must be at least 0, got " << prefetchDepth;
+      return signalPassFailure();
+    }
+    SmallVector<func::FuncOp> functions;
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      if (func.isDeclaration())
+        continue;
+      functions.push_back(func);
+      for (UnshardOp op : func.getOps<UnshardOp>())
+        if (failed(checkMovable(op)))
+          return signalPassFailure();
+    }
+    for (func::FuncOp func : functions)
+      if (failed(scheduleParameters(func, prefetchDepth)) ||
+          failed(scheduleSequence(func)))
+        return signalPassFailure();
+  }
+};
+} // namespace
