@@ -45,19 +45,37 @@ static bool isNameAttr(StringRef name) {
          name == kResultAttr || name == kPathAttr || name == kCastAttr;
 }
 
+/// (A2) Marks have no value: their presence says it.
+static LogicalResult verifyMarkAttr(Operation *op, NamedAttribute attr) {
+  if (isa<UnitAttr>(attr.getValue()))
+    return success();
+  return op->emitError() << "'" << attr.getName().getValue()
+                         << "' must be a unit attribute, got "
+                         << attr.getValue();
+}
+
+static LogicalResult verifyDiscardableAttr(Operation *op, NamedAttribute attr) {
+  StringRef name = attr.getName();
+  if (isNameAttr(name))
+    return verifyNameAttr(op, attr);
+  if (name == kFrozenAttr || name == kKernelAttr)
+    return verifyMarkAttr(op, attr);
+  return success();
+}
+
 LogicalResult Dsv4Dialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attr) {
-  return isNameAttr(attr.getName()) ? verifyNameAttr(op, attr) : success();
+  return verifyDiscardableAttr(op, attr);
 }
 
 LogicalResult Dsv4Dialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                     unsigned,
                                                     NamedAttribute attr) {
-  return isNameAttr(attr.getName()) ? verifyNameAttr(op, attr) : success();
+  return verifyDiscardableAttr(op, attr);
 }
 
 LogicalResult Dsv4Dialect::verifyRegionResultAttribute(Operation *op, unsigned,
                                                        unsigned,
                                                        NamedAttribute attr) {
-  return isNameAttr(attr.getName()) ? verifyNameAttr(op, attr) : success();
+  return verifyDiscardableAttr(op, attr);
 }

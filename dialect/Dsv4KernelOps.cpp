@@ -41,6 +41,9 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!kernel || !kernel->hasAttr(kKernelAttr)) // (C1)
     return emitOpError() << "'kernel' must name a function marked '"
                          << kKernelAttr << "', got " << getKernelAttr();
+  if (kernel.getNumResults())
+    return emitOpError() << "'kernel' must have no results, got "
+                         << getKernelAttr();
   TypeRange arguments = kernel.getArgumentTypes();
   if (arguments.size() != getOperands().size())
     return emitOpError() << "has " << getOperands().size()

@@ -26,7 +26,7 @@ def Dsv4_LaunchOp : Dsv4_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
     ```
 
     **Constraints**
-    * (C1) `kernel` names a function marked `dsv4.kernel` with as many arguments; each operand has its
+    * (C1) `kernel` names a function marked `dsv4.kernel` with as many arguments and no results; each operand has its
       argument's shape, element type and strides (offsets may differ).
     * (C2) `writes` are memref operands.
   }];

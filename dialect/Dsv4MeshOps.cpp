@@ -66,9 +66,10 @@ LogicalResult MeshOp::verify() {
     if (size < 1) // (C2)
       return emitOpError() << "size of axis \"" << name
                            << "\" must be at least 1, got " << size;
-    if (name.empty() || !seen.insert(name).second) // (C3)
-      return emitOpError() << "axis names must be unique and not empty, got \""
-                           << name << "\" again";
+    if (name.empty()) // (C3)
+      return emitOpError() << "axis names must not be empty";
+    if (!seen.insert(name).second)
+      return emitOpError() << "axis \"" << name << "\" is declared twice";
     if (name != "replicate" && name != "dp_shard" && name != "cp") // (C5)
       return emitOpError() << "axis must be one of \"replicate\", \"dp_shard\", "
                               "\"cp\", got \""

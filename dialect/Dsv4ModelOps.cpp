@@ -15,6 +15,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -41,7 +42,7 @@ struct Signature {
   SmallVector<OperandShape> operands;
   StringRef whole;
   /// Per index operand, in order: the dimension whose first element's global
-  /// index it holds.
+  /// index it holds; empty if it counts local elements.
   SmallVector<StringRef> offsets = {};
 };
 
@@ -168,8 +169,9 @@ static LayoutRule getRule(Operation *op, const Signature &signature) {
       continue;
     }
     rule.operands.push_back({});
-    rule.offsets.push_back({operand.getOperandNumber(),
-                            getFactor(signature.offsets[nextOffset++])});
+    StringRef dim = signature.offsets[nextOffset++];
+    if (!dim.empty())
+      rule.offsets.push_back({operand.getOperandNumber(), getFactor(dim)});
   }
   auto dps = cast<DestinationStyleOpInterface>(op);
   for (OpResult result : op->getResults())
@@ -252,6 +254,8 @@ LogicalResult RopeOp::verify() {
   int64_t rotated = 2 * getInvFreq().size();
   if (rotated < 1 || rotated > channels) // (C2)
     return emitOpError() << "rotates " << rotated << " channels of " << channels;
+  if (getTrig() && !isa<FloatType>(*getTrig())) // (C3)
+    return emitOpError() << "'trig' must be a float type, got " << *getTrig();
   return success();
 }
 
@@ -268,7 +272,8 @@ static Signature getSignature(PoolWindowsOp op) {
            {op.getApe(), "ape", "r F", Element::Wide},
            {op.getInit(), "init", op.getOverlap() ? "B N D" : "B N F", Element::Wide}},
           op.getOverlap() ? "M r F D" : "r F",
-          {"N"}};
+          // Windows that correspond one to one are read from the local part.
+          {op.getOverlap() ? "N" : ""}};
 }
 DSV4_MODEL_OP(PoolWindowsOp)
 

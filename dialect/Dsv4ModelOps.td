@@ -63,6 +63,7 @@ def Dsv4_RopeOp : Dsv4_OneInitOp<"rope"> {
     **Constraints**
     * (C1) `input` is [B,T,D] or [B,T,H,D], `positions` is [B,T], the init has the shape and type of `input`.
     * (C2) 1 <= 2 * size(inv_freq) <= D.
+    * (C3) `trig` is a float.
   }];
   let arguments = (ins Dsv4_Shaped:$input, Dsv4_Shaped:$positions, Dsv4_Shaped:$init,
                        DenseF64ArrayAttr:$inv_freq, UnitAttr:$inverse, OptionalAttr<TypeAttr>:$trig);

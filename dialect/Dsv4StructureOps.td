@@ -43,7 +43,7 @@ def Dsv4_ModuleOp : Dsv4_Op<"module", [SingleBlock, NoRegionArguments, Recursive
 def Dsv4_YieldOp : Dsv4_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"ModuleOp">]> {
   let summary = "end a module region with its results";
   let description = [{
-    Example: `dsv4.yield %y : tensor<2x64x64xf32>`
+    Example: `dsv4.yield %x : tensor<2x64x64xf32>`
   }];
   let arguments = (ins Variadic<AnyType>:$operands);
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ValueRange()); }]>];
@@ -72,6 +72,9 @@ def Dsv4_FsdpUnitOp : Dsv4_Op<"fsdp_unit", [Symbol, DeclareOpInterfaceMethods<Sy
     * (C1) `mesh` names a `dsv4.mesh` that declares every axis of `axes`.
     * (C2) parameters are unique within the unit.
     * (C3) an island gathers and reduces in at least 32-bit floats.
+    * (C4) `gather_dtype` and `reduce_dtype` are floats.
+    * (C5) each buffer has the five entries above, and its segments ascend within `total`.
+    * (C6) the shards of the group hold at least `total` elements.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes,
                        StrArrayAttr:$roots, StrArrayAttr:$params,

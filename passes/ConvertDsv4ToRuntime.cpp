@@ -26,6 +26,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dsv4/Analysis/KernelWorkspace.h"
 #include "dsv4/Passes/KernelCodegen.h"
 #include "dsv4/Passes/Passes.h"
 #include "runtime/ProgramTables.h"
@@ -84,6 +85,13 @@ private:
 };
 } // namespace
 
+/// Argument attributes of this dialect mean nothing to LLVM.
+static void dropArgumentAttributes(mlir::ModuleOp module) {
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      function.removeArgAttr(i, kWorkspaceAttr);
+}
+
 /// Moves the kernels into a nested module, lowers them there and moves the
 /// result back.
 LogicalResult ConvertDsv4ToRuntime::lowerKernels() {
@@ -99,5 +107,6 @@ LogicalResult ConvertDsv4ToRuntime::lowerKernels() {
   for (Operation &op : llvm::make_early_inc_range(*nested.getBody()))
     op.moveBefore(module.getBody(), module.getBody()->end());
   nested.erase();
+  dropArgumentAttributes(module);
   return success();
 }

@@ -1,25 +1,120 @@
-// STUB: overwrite this file.
+//===- Decompose.cpp - rewrite kernels as loops ---------------------------===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel holds one operation on buffers. This pass writes it as loops in the
+// order that the numerics contract fixes; nothing later may change that order.
+//
+//   func.func private @k(%a: memref<8x64xf32>, %r: memref<8xf32>)
+//       attributes {dsv4.kernel} {
+//     linalg.generic {..} ins(%a) outs(%r) { addf }
+//   }
+//   -->
+//     scf.for %i = 0 to 8 {
+//       %s = scf.for %j = 0 to 64 step 32 iter_args(vector<32xf32>) ...
+//       <halves tree>; memref.store
+//     }
+//
+// Runs after -dsv4-outline-kernels. The loops themselves are in decompose/,
+// one file for each family. Functions that are not kernels are not looked at.
+//
+//===----------------------------------------------------------------------===//
+
 #include "dsv4/Passes/Passes.h"
-#include "dsv4/IR/Dsv4Ops.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "decompose/Decompose.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
 namespace mlir::dsv4 {
+
 #define GEN_PASS_DEF_DECOMPOSEPASS
 #include "dsv4/Passes/Passes.h.inc"
+
 namespace {
+
+/// Kernels address flat memory: every memref needs constant strides and
+/// starts at its pointer.
+LogicalResult verifyArguments(func::FuncOp kernel) {
+  for (BlockArgument argument : kernel.getArguments()) {
+    auto type = dyn_cast<MemRefType>(argument.getType());
+    if (!type)
+      continue;
+    SmallVector<int64_t> strides;
+    int64_t offset = 0;
+    if (!type.hasStaticShape() || failed(type.getStridesAndOffset(strides, offset)) ||
+        offset != 0 || llvm::is_contained(strides, ShapedType::kDynamic))
+      return kernel.emitOpError()
+             << "argument " << argument.getArgNumber()
+             << " must have a static shape, constant strides and offset 0, got "
+             << type;
+  }
+  return success();
+}
+
+LogicalResult decomposeOp(Operation *op, RuntimeCalls &runtime, Emitter &e) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](linalg::LinalgOp linalgOp) {
+        return decomposeLinalg(linalgOp, runtime, e);
+      })
+      .Case([&](GroupedMatmulOp grouped) {
+        return decompose(grouped, runtime, e);
+      })
+      .Case<WindowAttentionOp, IndexTopkOp, PoolWindowsOp, RopeOp, SinkhornOp,
+            TopkOp, GatherRowsOp, TakeAlongOp, SortByExpertOp, DispatchRowsOp,
+            DispatchWeightsOp, CombineRowsOp>(
+          [&](auto modelOp) { return decompose(modelOp, e); })
+      .Default([](Operation *unknown) {
+        return unknown->emitOpError("has no loops in a kernel");
+      });
+}
+
+/// Operations that a kernel may keep: scalars and its end.
+bool isScalarCode(Operation *op) {
+  return isa<func::ReturnOp, arith::ConstantOp>(op) ||
+         (!isa<DestinationStyleOpInterface, memref::CopyOp>(op) &&
+          llvm::none_of(op->getOperandTypes(), llvm::IsaPred<MemRefType>) &&
+          isMemoryEffectFree(op));
+}
+
 struct Decompose : impl::DecomposePassBase<Decompose> {
   using DecomposePassBase::DecomposePassBase;
+
   void runOnOperation() override {
-    getOperation()->emitError("pass not written yet");
-    signalPassFailure();
+    RuntimeCalls runtime(getOperation());
+    for (auto kernel : getOperation().getOps<func::FuncOp>())
+      if (kernel->hasAttr(kKernelAttr) && !kernel.isExternal() &&
+          failed(decomposeKernel(kernel, runtime)))
+        return signalPassFailure();
+  }
+
+  LogicalResult decomposeKernel(func::FuncOp kernel, RuntimeCalls &runtime) {
+    if (failed(verifyArguments(kernel)))
+      return failure();
+    for (Operation &op : llvm::make_early_inc_range(kernel.getBody().front())) {
+      if (isScalarCode(&op))
+        continue;
+      OpBuilder builder(&op);
+      Operation *structured = &op;
+      if (auto copy = dyn_cast<memref::CopyOp>(op))
+        structured = linalg::CopyOp::create(builder, op.getLoc(), copy.getSource(),
+                                            copy.getTarget());
+      builder.setInsertionPoint(structured);
+      Emitter e(builder, op.getLoc());
+      if (failed(decomposeOp(structured, runtime, e)))
+        return failure();
+      if (structured != &op)
+        structured->erase();
+      op.erase();
+    }
+    return success();
   }
 };
+
 } // namespace
 } // namespace mlir::dsv4

@@ -184,6 +184,14 @@ static void outlineKernel(Operation *op, const KernelOperands &operands,
   op->erase();
 }
 
+/// Constants that only kernels used have been copied into them.
+static void eraseDeadConstants(func::FuncOp function) {
+  function.walk([](Operation *op) {
+    if (matchPattern(op, m_Constant()) && op->use_empty())
+      op->erase();
+  });
+}
+
 namespace {
 struct OutlineKernels : dsv4::impl::OutlineKernelsPassBase<OutlineKernels> {
   void runOnOperation() override {
@@ -206,6 +214,8 @@ struct OutlineKernels : dsv4::impl::OutlineKernelsPassBase<OutlineKernels> {
     FunctionCatalog catalog(symbols);
     for (auto &[op, operands] : found)
       outlineKernel(op, operands, catalog);
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      eraseDeadConstants(function);
   }
 };
 } // namespace

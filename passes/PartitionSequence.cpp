@@ -19,8 +19,8 @@
 //   %o = dsv4.window_attention ... ins(%q, %g, %sink, %t0, %c0
 //          : tensor<2x32x4x8xf32>, tensor<2x64x8xf32>, tensor<4xf32>) ...
 //
-// Runs after -dsv4-inline-modules. All decisions are those of LayoutAnalysis and
-// are made for the whole module before anything changes, so that an error
+// Runs after -dsv4-inline-modules. All decisions are those of LayoutAnalysis
+// and are made for the whole module before anything changes, so that an error
 // leaves the IR as it was. What is inserted stands directly at the operation
 // that needs it and carries its `dsv4.path`, so that the operations of a block
 // stay together.
@@ -41,9 +41,6 @@ namespace mlir::dsv4 {
 
 using namespace mlir;
 using namespace mlir::dsv4;
-
-static constexpr StringLiteral kLayoutAttr = "dsv4.layout";
-static constexpr StringLiteral kGlobalTypeAttr = "dsv4.global_type";
 
 /// Operations that pass gradients on: those with a float result that reaches a
 /// result of the function through float values.
@@ -98,8 +95,8 @@ private:
   void localizeResults(Operation &op);
   void localizeAttributes(Operation &op);
   void combine(Operation &op, const PartialResult &partial);
-  void localizeSignature();
-  ArrayAttr getLayoutAttr(ArrayRef<DimLayout> layout);
+  DictionaryAttr addLayoutAttrs(DictionaryAttr known, Type global, Value value);
+  void addSignatureAttrs();
 
   const LayoutAnalysis &analysis;
   const LayoutMesh &mesh;
@@ -123,7 +120,8 @@ struct PartitionSequence
 } // namespace
 
 /// Gives a new operation the path of the one that it serves.
-template <typename OpT> static OpT withPath(OpT op, Operation *like) {
+template <typename OpT>
+static OpT withPath(OpT op, Operation *like) {
   if (Attribute path = like->getAttr(kPathAttr))
     op->setAttr(kPathAttr, path);
   return op;
@@ -140,8 +138,8 @@ Value Partitioner::getOffset(Operation *op, const IndexOffset &offset) {
   auto rank = withPath(AxisIndexOp::create(builder, loc, mesh.getSymbol(),
                                            mesh.getNames(offset.axes)),
                        op);
-  auto step = withPath(
-      arith::ConstantIndexOp::create(builder, loc, offset.step), op);
+  auto step =
+      withPath(arith::ConstantIndexOp::create(builder, loc, offset.step), op);
   return withPath(arith::MulIOp::create(builder, loc, rank, step), op);
 }
 
@@ -178,8 +176,8 @@ Value Partitioner::makeAgain(Value value, ArrayRef<DimLayout> layout) {
     if (isa<RankedTensorType>(operand.getType()))
       mapping.map(operand, makeAgain(operand, layout));
   Operation *copy = builder.clone(*op, mapping);
-  auto type = analysis.getLocalType(cast<RankedTensorType>(value.getType()),
-                                    layout);
+  auto type =
+      analysis.getLocalType(cast<RankedTensorType>(value.getType()), layout);
   copy->getResult(0).setType(type);
   localizeAttributes(*copy);
   SmallVector<linalg::IndexOp> indices;
@@ -212,12 +210,12 @@ Value Partitioner::gather(Operation &op, OpBuilder &builder, Value value,
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape(type.getShape());
   shape[change.dim] *= mesh.getNumRanks(change.axes);
-  Value result = withPath(
-      SeqGatherOp::create(builder, op.getLoc(),
-                          cast<RankedTensorType>(type.clone(shape)), value,
-                          mesh.getSymbol(), mesh.getNames(change.axes),
-                          change.dim, /*differentiable=*/false),
-      &op);
+  Value result =
+      withPath(SeqGatherOp::create(builder, op.getLoc(),
+                                   cast<RankedTensorType>(type.clone(shape)),
+                                   value, mesh.getSymbol().getValue(),
+                                   mesh.getNames(change.axes), change.dim),
+               &op);
   if (shape[change.dim] == change.size)
     return result;
   // The last ranks hold padding rows.
@@ -248,12 +246,12 @@ Value Partitioner::change(Operation &op, Value value,
       auto type = cast<RankedTensorType>(value.getType());
       SmallVector<int64_t> shape(type.getShape());
       shape[change.dim] /= mesh.getNumRanks(change.axes);
-      result = withPath(
-          SeqShardOp::create(builder, op.getLoc(),
-                             cast<RankedTensorType>(type.clone(shape)), value,
-                             mesh.getSymbol(), mesh.getNames(change.axes),
-                             change.dim),
-          &op);
+      result =
+          withPath(SeqShardOp::create(builder, op.getLoc(),
+                                      cast<RankedTensorType>(type.clone(shape)),
+                                      value, mesh.getSymbol().getValue(),
+                                      mesh.getNames(change.axes), change.dim),
+                   &op);
     }
     known.push_back({change.kind, change.dim, change.axes, result});
     it = std::prev(known.end());
@@ -273,10 +271,11 @@ void Partitioner::combine(Operation &op, const PartialResult &partial) {
   OpBuilder builder(op.getContext());
   builder.setInsertionPointAfter(&op);
   Value part = op.getResult(partial.result.getResultNumber());
-  auto whole = withPath(
-      AllReduceOp::create(builder, op.getLoc(), part.getType(), partial.kind,
-                          part, mesh.getSymbol(), mesh.getNames(partial.axes)),
-      &op);
+  auto whole = withPath(AllReduceOp::create(builder, op.getLoc(),
+                                            part.getType(), partial.kind, part,
+                                            mesh.getSymbol().getValue(),
+                                            mesh.getNames(partial.axes)),
+                        &op);
   part.replaceAllUsesExcept(whole, whole);
 }
 
@@ -326,62 +325,58 @@ void Partitioner::apply(Operation &op) {
   }
   localizeResults(op);
   if (decision)
-    for (const PartialResult &partial : decision->partials)
+    for (const PartialResult &partial : llvm::reverse(decision->partials))
       combine(op, partial);
 }
 
-ArrayAttr Partitioner::getLayoutAttr(ArrayRef<DimLayout> layout) {
-  SmallVector<Attribute> dims;
-  for (const DimLayout &dim : layout)
-    dims.push_back(mesh.getNames(dim.getAxes()));
-  return ArrayAttr::get(analysis.getFunction().getContext(), dims);
+/// The attributes of an argument or result, with its layout and global type.
+DictionaryAttr Partitioner::addLayoutAttrs(DictionaryAttr known, Type global,
+                                           Value value) {
+  MLIRContext *context = global.getContext();
+  NamedAttrList attrs(known);
+  if (isa<RankedTensorType>(global)) {
+    SmallVector<Attribute> dims;
+    for (const DimLayout &dim : analysis.getLayout(value))
+      dims.push_back(mesh.getNames(dim.getAxes()));
+    attrs.set(kLayoutAttr, ArrayAttr::get(context, dims));
+    attrs.set(kGlobalTypeAttr, TypeAttr::get(global));
+  }
+  return attrs.getDictionary(context);
 }
 
-void Partitioner::localizeSignature() {
+/// While the function still has its global types.
+void Partitioner::addSignatureAttrs() {
   func::FuncOp func = analysis.getFunction();
-  SmallVector<Type> inputs, results;
-  for (BlockArgument arg : func.getArguments()) {
-    Type global = func.getFunctionType().getInput(arg.getArgNumber());
-    inputs.push_back(arg.getType());
-    if (!isa<RankedTensorType>(global))
-      continue;
-    func.setArgAttr(arg.getArgNumber(), kLayoutAttr,
-                    getLayoutAttr(analysis.getLayout(arg)));
-    func.setArgAttr(arg.getArgNumber(), kGlobalTypeAttr, TypeAttr::get(global));
-  }
+  SmallVector<DictionaryAttr> args, results;
+  for (BlockArgument arg : func.getArguments())
+    args.push_back(addLayoutAttrs(func.getArgAttrDict(arg.getArgNumber()),
+                                  arg.getType(), arg));
   for (OpOperand &operand : body.getTerminator()->getOpOperands())
-    results.push_back(operand.get().getType());
-  func.setType(FunctionType::get(func.getContext(), inputs, results));
+    results.push_back(
+        addLayoutAttrs(func.getResultAttrDict(operand.getOperandNumber()),
+                       operand.get().getType(), operand.get()));
+  func.setAllArgAttrs(args);
+  func.setAllResultAttrs(results);
 }
 
 void Partitioner::run() {
   func::FuncOp func = analysis.getFunction();
-  // The results as they were: what is returned may be replaced below.
-  for (OpOperand &operand : body.getTerminator()->getOpOperands()) {
-    unsigned number = operand.getOperandNumber();
-    Value value = operand.get();
-    if (!isa<RankedTensorType>(value.getType()) ||
-        number >= func.getNumResults())
-      continue;
-    func.setResultAttr(number, kLayoutAttr,
-                       getLayoutAttr(analysis.getLayout(value)));
-    func.setResultAttr(number, kGlobalTypeAttr, TypeAttr::get(value.getType()));
-  }
-  for (Operation &op : body) {
+  addSignatureAttrs();
+  SmallVector<Operation *> originals;
+  for (Operation &op : body.without_terminator()) {
+    originals.push_back(&op);
     if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
       droppedDims[&op] = slice.getDroppedDims();
     if (auto slice = dyn_cast<tensor::InsertSliceOp>(op))
       droppedDims[&op] = slice.getDroppedDims();
   }
-  SmallVector<Operation *> originals;
-  for (Operation &op : body.without_terminator())
-    originals.push_back(&op);
   makeCopies();
   for (BlockArgument arg : func.getArguments())
     arg.setType(analysis.getLocalType(arg));
   for (Operation *op : originals)
     apply(*op);
-  localizeSignature();
+  func.setType(FunctionType::get(func.getContext(), body.getArgumentTypes(),
+                                 body.getTerminator()->getOperandTypes()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -396,7 +391,7 @@ static void reportPadding(const LayoutAnalysis &analysis) {
   const LayoutMesh &mesh = analysis.getMesh();
   int64_t ranks = mesh.getNumRanks(batch->getAxes());
   int64_t rows = batch->getLocalSize(mesh);
-  analysis.getFunction().emitRemark()
+  emitRemark(analysis.getFunction().getLoc())
       << "splits " << batch->getSize() << " batch rows over " << ranks
       << " ranks of " << mesh.format(batch->getAxes()) << ": " << rows
       << " on each, " << ranks * rows - batch->getSize()
@@ -413,8 +408,9 @@ void PartitionSequence::runOnOperation() {
       continue;
     for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
       if (func.getArgAttr(i, kLayoutAttr)) {
-        func.emitOpError() << "is already partitioned: argument " << i
-                           << " has '" << kLayoutAttr << "'";
+        emitError(func.getLoc()) << "'func.func' op is already partitioned: "
+                                    "argument "
+                                 << i << " has '" << kLayoutAttr << "'";
         return signalPassFailure();
       }
     FailureOr<LayoutAnalysis> analysis = LayoutAnalysis::compute(func, *mesh);

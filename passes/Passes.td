@@ -36,9 +36,9 @@ def PlanFsdpUnitsPass : Pass<"dsv4-plan-fsdp-units", "::mlir::ModuleOp"> {
     the head and the root. Units own parameters in registration order, which is the order of arguments; islands come
     before their block, the root is last. Buffers belong to no unit.
 
-    A unit is gathered in the dtype that its parameters are stored in, or in `param-dtype`; units of
-    several storage dtypes say `none`: each parameter keeps its own. Gradients are added in f32, or f64 where a
-    parameter is f64.
+    A unit is gathered in the dtype that its parameters are stored in, or in `param-dtype`; in a unit of
+    several storage dtypes each parameter keeps its own, and the unit carries `dsv4.as_stored` next to the widest. Gradients are
+    added in f32, or f64 where a parameter is f64.
 
     Runs on model IR with a mesh: classes of `dsv4.module` regions name the blocks, where there are none the
     names of parameters do.
@@ -59,10 +59,12 @@ def PlanFsdpUnitsPass : Pass<"dsv4-plan-fsdp-units", "::mlir::ModuleOp"> {
 def ApplyPrecisionPass : Pass<"dsv4-apply-precision", "::mlir::ModuleOp"> {
   let summary = "Make casts at unit borders explicit";
   let description = [{
-    A parameter whose stored dtype differs from its unit's gather dtype is cast once, where it
-    enters the graph; each cast carries `dsv4.cast = "policy"`.
+    A parameter whose stored dtype differs from its unit's gather dtype is cast where it enters the graph. These
+    casts get the label `dsv4.cast = "policy"`. A graph that uses such a parameter in another way than through an elementwise
+    cast to the gather dtype computes with the stored dtype, which contradicts the policy and is an error.
+
+    Runs after `-dsv4-plan-fsdp-units`. With `param-dtype=as-stored` there is nothing to do.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def InlineModulesPass : Pass<"dsv4-inline-modules", "::mlir::ModuleOp"> {
@@ -81,17 +83,44 @@ def InlineModulesPass : Pass<"dsv4-inline-modules", "::mlir::ModuleOp"> {
 def PrintLayoutPass : Pass<"dsv4-print-layout", "::mlir::ModuleOp"> {
   let summary = "Print the layout that the analysis gives to every value";
   let description = [{
-    One remark per value: for each dimension the mesh axes that split it, and the axes over which the value is a
-    partial sum. Changes nothing.
+    One remark per tensor, with the set of mesh axes that split each dimension, and one per decision:
+
+    ```
+    layout [] partial {"cp"}: all_reduce sum      each rank has a part of the sum
+    operand 1: gather dimension 1 over {"cp"}     the operation needs all of it
+    operand 1: slice dimension 0 over {"cp"}      every rank has all of it and needs its part
+    operand 0: made again with layout ...         an empty, constant or index tensor of another size
+    index of loop 0: add 32 per rank of {"cp"}    local indices become global
+    ```
+
+    Changes nothing. Runs where `-dsv4-partition-sequence` runs and reports the same errors.
   }];
 }
 
 def PartitionSequencePass : Pass<"dsv4-partition-sequence", "::mlir::ModuleOp"> {
   let summary = "Give every value its local shape";
   let description = [{
-    Batch rows are split over the data axes, positions over `cp`. Where an operation needs a whole
-    dimension a `dsv4.seq_gather` is inserted, where a sum runs over a split dimension a
-    `dsv4.all_reduce`. Nothing is replicated silently: a conflict or an unknown operation is an error that names the operation, the dimension and both uses.
+    Rows of the batch are split over `replicate` and `dp_shard`, positions over `cp`; parameters and buffers stay whole.
+    Layouts follow the operations in both directions. Where an operation needs all of a split dimension a
+    `dsv4.seq_gather` is inserted, one for all uses of a value; where a sum runs over a split dimension a `dsv4.all_reduce`;
+    where every rank has all of a value and needs its part a `dsv4.seq_shard`. Indices become global by adding where this rank's part begins.
+
+    ```mlir
+    %o = dsv4.window_attention ... ins(%q, %k, %s, %c0, %c0 : tensor<2x64x4x8xf32>, tensor<2x64x8xf32>, tensor<4xf32>) ...
+    // ["cp" = 2]:
+    %g = dsv4.seq_gather %k on @mesh ["cp"] dim 1 differentiable : tensor<2x32x8xf32> -> tensor<2x64x8xf32>
+    %r = dsv4.axis_index @mesh ["cp"]
+    %b = arith.muli %r, %c32 : index
+    %t0 = arith.addi %c0, %b : index
+    %o = dsv4.window_attention ... ins(%q, %g, %s, %t0, %c0 : tensor<2x32x4x8xf32>, tensor<2x64x8xf32>, tensor<4xf32>) ...
+    ```
+
+    Arguments and results keep `dsv4.layout` and `dsv4.global_type`. Positions must divide into whole windows on each rank; the
+    error names the layer and the smallest legal length. Rows need not divide: the last ranks hold padding, which a remark counts and the
+    caller fills (id 0, label -100), so that sums over labels do not see it.
+
+    Nothing is replicated silently: a conflict or an unknown operation is an error that names the operation, the dimension and the uses, and leaves the IR as it was.
+    Runs once, after `-dsv4-inline-modules`.
   }];
   let dependentDialects = ["::mlir::dsv4::Dsv4Dialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
@@ -103,8 +132,15 @@ def PartitionSequencePass : Pass<"dsv4-partition-sequence", "::mlir::ModuleOp"> 
 def ShardParametersPass : Pass<"dsv4-shard-parameters", "::mlir::ModuleOp"> {
   let summary = "Store each unit as flat shards and gather it once";
   let description = [{
-    Replaces parameter arguments by one flat shard argument per unit, storage dtype and frozen or not, with a segment
-    table on the unit, and inserts one `dsv4.unshard` per unit.
+    Replaces parameter arguments by one flat shard argument per unit, storage dtype and frozen or not, behind
+    all other arguments. A shard argument says `dsv4.shard = @unit`, its `dsv4.buffer_index` there, and `dsv4.frozen`; the
+    segment table is `buffers` of the unit. One `dsv4.unshard` per unit stands before the first operation that uses
+    a parameter of it; a unit without uses is stored, but never gathered.
+
+    A flat buffer holds its parameters in the order of the unit, each start aligned to 64 bytes. A rank owns an
+    equal slice, rounded up to 64 bytes.
+
+    Runs on local shapes after `-dsv4-partition-sequence`, on a function of one block without callers.
   }];
   let dependentDialects = ["::mlir::dsv4::Dsv4Dialect"];
 }
@@ -136,7 +172,7 @@ def OutlineBlocksPass : Pass<"dsv4-outline-blocks", "::mlir::ModuleOp"> {
     The operations of one block form a contiguous run; equal runs become one private function that is called
     once per block. Everything after this pass costs time per kind of block, not per block.
   }];
-  let dependentDialects = ["::mlir::func::FuncDialect"];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::func::FuncDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def BufferizePass : Pass<"dsv4-bufferize", "::mlir::ModuleOp"> {
@@ -167,14 +203,27 @@ def PlanArenaPass : Pass<"dsv4-plan-arena", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 
-def DecomposePass : Pass<"dsv4-decompose", "::mlir::func::FuncOp"> {
+def DecomposePass : Pass<"dsv4-decompose", "::mlir::ModuleOp"> {
   let summary = "Rewrite kernels as loops";
   let description = [{
     In functions marked `dsv4.kernel`, every structured or `linalg` operation on buffers becomes loops of upstream
-    operations: contractions are one fma chain per element over ascending k (large ones a call of the runtime's kernel table), row reductions use 32 lanes and a
-    halves tree, mathematics is polynomials.
+    operations: contractions are one fma chain per element over ascending k (large ones a call of the runtime's kernel table, whose
+    descriptors become constants of the module), row reductions use 32 lanes and a halves tree. Mathematics stays `math` operations.
+
+    An operation that needs scratch memory takes it from the kernel's last argument, a `memref<Nxi8>` marked `dsv4.workspace`.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def LowerKernelsPass : Pass<"dsv4-lower-kernels", "::mlir::ModuleOp"> {
+  let summary = "Turn kernels into LLVM functions of bare pointers";
+  let description = [{
+    Functions marked `dsv4.kernel` become `llvm.func`: one pointer without aliases for each memref, i64 for each index, never inlined.
+    Mathematics becomes polynomials, bf16 becomes integer code. Other functions are left alone.
+
+    Runs after `-dsv4-decompose`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 def ConvertDsv4ToRuntimePass : Pass<"convert-dsv4-to-runtime", "::mlir::ModuleOp"> {
@@ -194,8 +243,18 @@ def ConvertDsv4ToRuntimePass : Pass<"convert-dsv4-to-runtime", "::mlir::ModuleOp
 def VerifyPhasePass : Pass<"dsv4-verify-phase", "::mlir::ModuleOp"> {
   let summary = "Check which operations may exist after a phase";
   let description = [{
-    Phases: `plan`, `precision`, `sequence`, `parameters`, `schedule`, `lower`. An operation that should be gone, or a
-    value that no later phase can handle, is a located error. On success the module carries `dsv4.phase`.
+    An operation that should be gone, or a value that no later phase can handle, is a located error. On success the module
+    carries `dsv4.phase`.
+
+    | phase | what holds after it |
+    |---|---|
+    | `plan` | there is a mesh, and every parameter is in exactly one unit |
+    | `precision` | no `dsv4.module`; every cast of a float tensor has a label; scalars narrower than 32 bits are only cast, compared and selected |
+    | `sequence` | every tensor argument of the model's function has a layout |
+    | `parameters` | no whole parameters; at most one `dsv4.unshard` per unit |
+    | `schedule` | no blocking collectives on tensors; every token is waited for once |
+    | `lower` | outside kernels: launches, starts and waits on buffers, views, index arithmetic, calls |
+    | `codegen` | of this dialect only the mesh and the units |
   }];
   let options = [
     Option<"phase", "phase", "std::string", /*default=*/"\"\"", "the phase that has just run">

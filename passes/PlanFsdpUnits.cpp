@@ -42,6 +42,7 @@ struct UnitDecision {
   ArrayAttr axes, roots, params;
   Type gatherDtype, reduceDtype;
   bool isIsland;
+  bool isMixed;
 };
 
 //===----------------------------------------------------------------------===//
@@ -104,9 +105,8 @@ FailureOr<FsdpUnitGraph> computeGraph(func::FuncOp function,
     modules.push_back({op.getPath(), op.getClassName()});
   });
   return FsdpUnitGraph::compute(
-      inputs, modules, options, function.getContext(), [&](unsigned index) {
-        return emitError(
-            getArgumentLoc(function, parameters[index].argument));
+      inputs, modules, options, [&](unsigned index) {
+        return emitError(getArgumentLoc(function, parameters[index].argument));
       });
 }
 
@@ -123,7 +123,8 @@ SmallVector<UnitDecision> getDecisions(const FsdpUnitGraph &graph,
     decisions.push_back({"unit_" + std::to_string(i), axes,
                          builder.getStrArrayAttr(roots),
                          builder.getArrayAttr(params), unit.gatherDtype,
-                         unit.reduceDtype, unit.kind == FsdpUnitKind::Island});
+                         unit.reduceDtype, unit.kind == FsdpUnitKind::Island,
+                         unit.isMixed});
   }
   return decisions;
 }
@@ -134,11 +135,12 @@ bool isEqual(FsdpUnitOp unit, const UnitDecision &decision) {
          unit.getParams() == decision.params &&
          unit.getGatherDtype() == decision.gatherDtype &&
          unit.getReduceDtype() == decision.reduceDtype &&
-         unit.getIsland() == decision.isIsland;
+         unit.getIsland() == decision.isIsland &&
+         unit->hasAttr(kAsStoredAttr) == decision.isMixed;
 }
 
 /// Succeeds when the units that exist are the decided ones.
-LogicalResult verifyExisting(ArrayRef<FsdpUnitOp> existing,
+LogicalResult verifyExisting(MutableArrayRef<FsdpUnitOp> existing,
                              ArrayRef<UnitDecision> decisions) {
   for (auto [unit, decision] : llvm::zip(existing, decisions))
     if (!isEqual(unit, decision))
@@ -167,14 +169,17 @@ LogicalResult verifyNames(mlir::ModuleOp module, ArrayRef<UnitDecision> decision
 void declareUnits(MeshOp mesh, ArrayRef<UnitDecision> decisions) {
   OpBuilder builder(mesh.getContext());
   builder.setInsertionPointAfter(mesh);
-  for (const UnitDecision &decision : decisions)
-    FsdpUnitOp::create(
+  for (const UnitDecision &decision : decisions) {
+    auto unit = FsdpUnitOp::create(
         builder, mesh.getLoc(), builder.getStringAttr(decision.name),
         FlatSymbolRefAttr::get(mesh.getSymNameAttr()), decision.axes,
         decision.roots, decision.params, TypeAttr::get(decision.gatherDtype),
         TypeAttr::get(decision.reduceDtype),
         decision.isIsland ? builder.getUnitAttr() : UnitAttr(),
         /*reshard_after_forward=*/BoolAttr(), /*buffers=*/ArrayAttr());
+    if (decision.isMixed)
+      unit->setAttr(kAsStoredAttr, builder.getUnitAttr());
+  }
 }
 
 struct PlanFsdpUnits : impl::PlanFsdpUnitsPassBase<PlanFsdpUnits> {

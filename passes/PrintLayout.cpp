@@ -9,8 +9,9 @@
 // decision, at the operation that it belongs to:
 //
 //   %y = linalg.generic ...     remark: layout [{"dp_shard"}, {"cp"}, {}]
-//   %s = linalg.generic ...     remark: layout [] partial {"cp"}: all_reduce sum
-//   dsv4.window_attention ...   remark: operand 1: gather dimension 1 over {"cp"}
+//   %s = linalg.generic ...     remark: layout [] partial {"cp"}: all_reduce
+//   sum dsv4.window_attention ...   remark: operand 1: gather dimension 1 over
+//   {"cp"}
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +29,7 @@ using namespace mlir::dsv4;
 
 namespace {
 
-struct PrintLayout
-    : public dsv4::impl::PrintLayoutPassBase<PrintLayout> {
+struct PrintLayout : public dsv4::impl::PrintLayoutPassBase<PrintLayout> {
   using PrintLayoutPassBase::PrintLayoutPassBase;
   void runOnOperation() override;
 };
@@ -48,7 +48,7 @@ static void printResult(const LayoutAnalysis &analysis, OpResult result,
     return;
   Operation *op = result.getOwner();
   const LayoutMesh &mesh = analysis.getMesh();
-  InFlightDiagnostic remark = op->emitRemark();
+  InFlightDiagnostic remark = emitRemark(op->getLoc());
   if (op->getNumResults() > 1)
     remark << "result " << result.getResultNumber() << ": ";
   remark << "layout " << formatLayout(analysis.getLayout(result), mesh);
@@ -63,16 +63,16 @@ static void printResult(const LayoutAnalysis &analysis, OpResult result,
 static void printDecision(const LayoutMesh &mesh, Operation *op,
                           const OpDecision &decision) {
   for (const OperandChange &change : decision.changes)
-    op->emitRemark() << describeUse(op, change.use)
-                     << (change.kind == OperandChange::Gather ? ": gather"
-                                                              : ": slice")
-                     << " dimension " << change.dim << " over "
-                     << mesh.format(change.axes);
+    emitRemark(op->getLoc())
+        << describeUse(op, change.use)
+        << (change.kind == OperandChange::Gather ? ": gather" : ": slice")
+        << " dimension " << change.dim << " over " << mesh.format(change.axes);
   for (const OperandCopy &copy : decision.copies)
-    op->emitRemark() << describeUse(op, copy.use) << ": made again with layout "
-                     << formatLayout(copy.layout, mesh);
+    emitRemark(op->getLoc())
+        << describeUse(op, copy.use) << ": made again with layout "
+        << formatLayout(copy.layout, mesh);
   for (const IndexOffset &offset : decision.offsets) {
-    InFlightDiagnostic remark = op->emitRemark();
+    InFlightDiagnostic remark = emitRemark(op->getLoc());
     if (auto index = dyn_cast_or_null<linalg::IndexOp>(offset.index))
       remark << "index of loop " << index.getDim();
     else

@@ -1,4 +1,9 @@
 //===- Arena.cpp - Planned memory of a module -----------------------------===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Arena.h"
 

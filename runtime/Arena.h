@@ -1,4 +1,9 @@
 //===- Arena.h - Planned memory of a module ---------------------*- C++ -*-===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef DSV4_RUNTIME_ARENA_H
 #define DSV4_RUNTIME_ARENA_H

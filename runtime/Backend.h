@@ -1,5 +1,10 @@
 //===- Backend.h - What the core asks of a backend --------------*- C++ -*-===//
 //
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // One Backend object per rank. The core (Module.cpp, Collectives.cpp) checks
 // arguments and owns modules, arenas and counters; a backend moves bytes,
 // agrees with the other ranks and keeps the sticky failure of the job.
@@ -74,7 +79,8 @@ public:
   virtual int32_t failHere(int32_t status, const std::string &text) = 0;
   virtual int32_t failAll(int32_t status, const std::string &text) = 0;
   /// The sticky status as this rank carries it. After a failure it returns once
-  /// no other rank reads or writes this rank's buffers, so the caller may leave.
+  /// no other rank reads or writes this rank's buffers, so the caller may
+  /// leave.
   virtual int32_t checkStatus() const = 0;
   virtual std::string getErrorText() const = 0;
 };

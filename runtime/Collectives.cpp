@@ -1,5 +1,10 @@
 //===- Collectives.cpp - The calls of compiled code -----------------------===//
 //
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Checks arguments, counts traffic, serves groups of one rank by a local copy,
 // and hands everything else to the backend.
 //
@@ -20,8 +25,7 @@ struct Range {
   uintptr_t end;
 
   Range(const void *base, int64_t offset, int64_t bytes)
-      : begin(reinterpret_cast<uintptr_t>(base) + offset),
-        end(begin + bytes) {}
+      : begin(reinterpret_cast<uintptr_t>(base) + offset), end(begin + bytes) {}
   bool overlaps(const Range &other) const {
     return begin < other.end && other.begin < end;
   }
@@ -163,9 +167,8 @@ std::string checkPeers(const dsv4rt_module &module, const Group &group,
     return describe("a peer list is NULL or has a negative length");
   for (int32_t i = 0; i < n; ++i) {
     if (peers[i].peer < 0 || peers[i].peer >= group.getSize())
-      return describe("peer must be in [0, " +
-                      std::to_string(group.getSize()) + "), got " +
-                      std::to_string(peers[i].peer));
+      return describe("peer must be in [0, " + std::to_string(group.getSize()) +
+                      "), got " + std::to_string(peers[i].peer));
     if (peers[i].offset < 0 || peers[i].count < 0)
       return describe("offset and count must not be negative");
     if (peers[i].count > 0 && (!base || !isAligned(base, width)))
@@ -243,10 +246,9 @@ int64_t dsv4rt_start_v(dsv4rt_module *module, uint32_t first_site, int32_t n,
         makeOperation(*module, first_site + i, src[i], dst[i], count[i]);
     if (operation.op > DSV4RT_OP_ALL_REDUCE ||
         module->sites[first_site + i].group != groupIndex)
-      return failToken(*module,
-                       "start_v: " + describeOperation(module, operation) +
-                           " cannot join a launch on group \"" + group.name +
-                           "\"");
+      return failToken(
+          *module, "start_v: " + describeOperation(module, operation) +
+                       " cannot join a launch on group \"" + group.name + "\"");
     std::string problem = checkOperands(*module, group, operation);
     if (!problem.empty())
       return failToken(*module, problem);
@@ -321,9 +323,8 @@ int32_t dsv4rt_agree_i32(dsv4rt_module *module, uint32_t site, int32_t redop,
     return module->world->backend->failHere(DSV4RT_E_INVALID, problem);
   if (!isReductionSupported(DSV4RT_I32, static_cast<uint32_t>(redop)))
     return module->world->backend->failHere(
-        DSV4RT_E_UNSUPPORTED, "agree " +
-                                  std::string(dsv4rt_redop_name(redop)) +
-                                  " has no rule");
+        DSV4RT_E_UNSUPPORTED,
+        "agree " + std::string(dsv4rt_redop_name(redop)) + " has no rule");
   uint32_t groupIndex = module->sites[site].group;
   const Group &group = module->groups[groupIndex];
   ++module->counters[site].launches;

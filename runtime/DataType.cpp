@@ -1,4 +1,9 @@
 //===- DataType.cpp - Names, sizes and rules of the codes -----------------===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "DataType.h"
 
@@ -41,12 +46,15 @@ const DataTypeInfo *findDataType(uint32_t dtype) {
 
 // The tables are written by a compiler that lays these structs out by hand.
 static_assert(sizeof(dsv4rt_site) == 48, "layout is part of the interface");
-static_assert(sizeof(dsv4rt_group_desc) == 16, "layout is part of the interface");
+static_assert(sizeof(dsv4rt_group_desc) == 16,
+              "layout is part of the interface");
 static_assert(sizeof(dsv4rt_argument) == 40, "layout is part of the interface");
-static_assert(sizeof(dsv4rt_module_desc) == 136, "layout is part of the interface");
+static_assert(sizeof(dsv4rt_module_desc) == 136,
+              "layout is part of the interface");
 static_assert(sizeof(dsv4rt_peer) == 24, "layout is part of the interface");
 static_assert(sizeof(dsv4rt_config) == 56, "layout is part of the interface");
-static_assert(sizeof(dsv4rt_counters_v1) == 40, "layout is part of the interface");
+static_assert(sizeof(dsv4rt_counters_v1) == 40,
+              "layout is part of the interface");
 
 bool dsv4::rt::isReductionSupported(uint32_t dtype, uint32_t redop) {
   const DataTypeInfo *info = findDataType(dtype);
@@ -86,10 +94,10 @@ uint32_t dsv4rt_abi_version(void) { return DSV4RT_ABI_VERSION; }
 
 const char *dsv4rt_status_name(int32_t status) {
   static const char *const names[] = {
-      "DSV4RT_OK",          "DSV4RT_PENDING",       "DSV4RT_E_INVALID",
-      "DSV4RT_E_MISMATCH",  "DSV4RT_E_TIMEOUT",     "DSV4RT_E_RANK_LOST",
-      "DSV4RT_E_REMOTE",    "DSV4RT_E_BACKEND",     "DSV4RT_E_OOM",
-      "DSV4RT_E_ABORTED",   "DSV4RT_E_UNSUPPORTED", "DSV4RT_E_MODULE"};
+      "DSV4RT_OK",         "DSV4RT_PENDING",       "DSV4RT_E_INVALID",
+      "DSV4RT_E_MISMATCH", "DSV4RT_E_TIMEOUT",     "DSV4RT_E_RANK_LOST",
+      "DSV4RT_E_REMOTE",   "DSV4RT_E_BACKEND",     "DSV4RT_E_OOM",
+      "DSV4RT_E_ABORTED",  "DSV4RT_E_UNSUPPORTED", "DSV4RT_E_MODULE"};
   return status >= 0 && status <= DSV4RT_E_MODULE ? names[status] : "unknown";
 }
 

@@ -1,4 +1,9 @@
 //===- DataType.h - Element types and what may be done with them *- C++ -*-===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef DSV4_RUNTIME_DATATYPE_H
 #define DSV4_RUNTIME_DATATYPE_H

@@ -1,5 +1,10 @@
 //===- Module.cpp - Opened modules: tables, queries, counters -------------===//
 //
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Opening itself is in ModuleOpen.cpp.
 //
 //===----------------------------------------------------------------------===//

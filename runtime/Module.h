@@ -1,5 +1,10 @@
 //===- Module.h - One rank's world and opened modules -----------*- C++ -*-===//
 //
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The objects behind the opaque handles of the C interface.
 //
 //===----------------------------------------------------------------------===//

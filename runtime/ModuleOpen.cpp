@@ -1,8 +1,13 @@
 //===- ModuleOpen.cpp - Checking and opening a compiled module ------------===//
 //
-// Opening is one decision of all ranks: each checks its own tables and publishes
-// the outcome with the hash and what memory it sees; from the records of all
-// ranks each comes to the same verdict, and only then memory is mapped.
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Opening is one decision of all ranks: each checks its own tables and
+// publishes the outcome with the hash and what memory it sees; from the records
+// of all ranks each comes to the same verdict, and only then memory is mapped.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +41,8 @@ struct OpenRecord {
   uint64_t available;
 };
 
-template <size_t N> void copyText(char (&to)[N], const std::string &from) {
+template <size_t N>
+void copyText(char (&to)[N], const std::string &from) {
   size_t length = std::min(from.size(), N - 1);
   std::memcpy(to, from.data(), length);
   to[length] = '\0';
@@ -55,12 +61,12 @@ Verdict checkHeader(const dsv4rt_module_desc *desc) {
                 " bytes, expected at least " + std::to_string(sizeof(*desc))};
   if (desc->abi_version >> 16 != DSV4RT_ABI_MAJOR ||
       (desc->abi_version & 0xFFFFu) > DSV4RT_ABI_MINOR)
-    return {DSV4RT_E_MODULE,
-            "module is compiled for interface " +
-                std::to_string(desc->abi_version >> 16) + "." +
-                std::to_string(desc->abi_version & 0xFFFFu) +
-                ", the runtime has " + std::to_string(DSV4RT_ABI_MAJOR) + "." +
-                std::to_string(DSV4RT_ABI_MINOR)};
+    return {DSV4RT_E_MODULE, "module is compiled for interface " +
+                                 std::to_string(desc->abi_version >> 16) + "." +
+                                 std::to_string(desc->abi_version & 0xFFFFu) +
+                                 ", the runtime has " +
+                                 std::to_string(DSV4RT_ABI_MAJOR) + "." +
+                                 std::to_string(DSV4RT_ABI_MINOR)};
   if ((desc->n_groups && desc->group_size < sizeof(dsv4rt_group_desc)) ||
       (desc->n_sites && desc->site_size < sizeof(dsv4rt_site)) ||
       (desc->n_arguments && desc->argument_size < sizeof(dsv4rt_argument)))
@@ -87,9 +93,9 @@ Verdict checkMesh(const dsv4rt_module_desc &desc, int32_t worldSize) {
   }
   if (product == worldSize)
     return {};
-  return {DSV4RT_E_MODULE, "mesh {" + shape + "} has " +
-                               std::to_string(product) + " ranks, the job has " +
-                               std::to_string(worldSize)};
+  return {DSV4RT_E_MODULE,
+          "mesh {" + shape + "} has " + std::to_string(product) +
+              " ranks, the job has " + std::to_string(worldSize)};
 }
 
 /// Copies a table whose elements may be longer than the ones known here.
@@ -97,8 +103,8 @@ template <class T>
 std::vector<T> copyTable(const T *table, uint32_t count, uint32_t stride) {
   std::vector<T> result(count);
   for (uint32_t i = 0; i < count; ++i)
-    std::memcpy(&result[i], reinterpret_cast<const char *>(table) +
-                                size_t(i) * stride,
+    std::memcpy(&result[i],
+                reinterpret_cast<const char *>(table) + size_t(i) * stride,
                 sizeof(T));
   return result;
 }
@@ -110,10 +116,9 @@ Verdict checkSites(const dsv4rt_module &module) {
     if (site.location)
       place += std::string(" (") + site.location + ")";
     if (site.group >= module.desc->n_groups)
-      return {DSV4RT_E_INVALID,
-              place + ": group must be in [0, " +
-                  std::to_string(module.desc->n_groups) + "), got " +
-                  std::to_string(site.group)};
+      return {DSV4RT_E_INVALID, place + ": group must be in [0, " +
+                                    std::to_string(module.desc->n_groups) +
+                                    "), got " + std::to_string(site.group)};
     if (site.count < -1)
       return {DSV4RT_E_INVALID, place + ": count must be -1 or more, got " +
                                     std::to_string(site.count)};
@@ -143,15 +148,14 @@ Verdict checkArgument(const dsv4rt_module_desc &desc,
   uint64_t bytes = width;
   bool overflow = argument.rank != 0 && !argument.shape;
   for (uint32_t i = 0; i < argument.rank && !overflow; ++i)
-    overflow = argument.shape[i] < 0 ||
-               __builtin_mul_overflow(bytes, uint64_t(argument.shape[i]),
-                                      &bytes);
-  uint64_t size = argument.arena == DSV4RT_ARENA_STATE ? desc.state_bytes
-                                                       : desc.work_bytes;
+    overflow =
+        argument.shape[i] < 0 ||
+        __builtin_mul_overflow(bytes, uint64_t(argument.shape[i]), &bytes);
+  uint64_t size =
+      argument.arena == DSV4RT_ARENA_STATE ? desc.state_bytes : desc.work_bytes;
   if (overflow || argument.offset > size || bytes > size - argument.offset)
-    return {DSV4RT_E_INVALID,
-            place + ": does not fit its arena of " + std::to_string(size) +
-                " bytes"};
+    return {DSV4RT_E_INVALID, place + ": does not fit its arena of " +
+                                  std::to_string(size) + " bytes"};
   return {};
 }
 
@@ -166,8 +170,7 @@ Verdict readTables(dsv4rt_module &module) {
                                     " names an axis the mesh does not have"};
     Group group =
         makeGroup(module.axisSizes, groups[i].axis_mask, module.world->rank);
-    group.name =
-        groups[i].name ? groups[i].name : "group " + std::to_string(i);
+    group.name = groups[i].name ? groups[i].name : "group " + std::to_string(i);
     module.groups.push_back(std::move(group));
   }
   module.sites = copyTable(desc.sites, desc.n_sites, desc.site_size);
@@ -226,11 +229,11 @@ void readAvailable(const dsv4rt_world &world, OpenRecord &record) {
   copyText(record.memory, text);
 }
 
-std::string toHex(const uint8_t *bytes, size_t count) {
+std::string describeIdentity(const OpenRecord &record) {
   static const char digits[] = "0123456789abcdef";
-  std::string text;
-  for (size_t i = 0; i < count; ++i)
-    text += {digits[bytes[i] >> 4], digits[bytes[i] & 15]};
+  std::string text = "\"" + std::string(record.name) + "\" with hash ";
+  for (uint8_t byte : record.hash)
+    text += {digits[byte >> 4], digits[byte & 15]};
   return text;
 }
 
@@ -245,12 +248,10 @@ Verdict judgeIdentity(const std::vector<OpenRecord> &records) {
   for (size_t i = 1; i < records.size(); ++i) {
     const OpenRecord &other = records[i];
     if (std::memcmp(first.hash, other.hash, sizeof(first.hash)) != 0)
-      return {DSV4RT_E_MODULE,
-              "ranks open different modules: rank 0 \"" +
-                  std::string(first.name) + "\" with hash " +
-                  toHex(first.hash, 8) + ".., rank " + std::to_string(i) +
-                  " \"" + other.name + "\" with hash " + toHex(other.hash, 8) +
-                  ".."};
+      return {DSV4RT_E_MODULE, "ranks open different modules: rank 0 " +
+                                   describeIdentity(first) + ", rank " +
+                                   std::to_string(i) + " " +
+                                   describeIdentity(other)};
   }
   return {};
 }
@@ -302,21 +303,19 @@ Verdict judge(dsv4rt_module &module, const Verdict &own) {
 
 Verdict allocateArenas(dsv4rt_module &module) {
   dsv4rt_world &world = *module.world;
-  char failed = !module.arenas[DSV4RT_ARENA_STATE].allocate(
-                    module.desc->state_bytes) ||
-                !module.arenas[DSV4RT_ARENA_WORK].allocate(
-                    module.desc->work_bytes);
+  char failed =
+      !module.arenas[DSV4RT_ARENA_STATE].allocate(module.desc->state_bytes) ||
+      !module.arenas[DSV4RT_ARENA_WORK].allocate(module.desc->work_bytes);
   std::vector<char> all(world.size);
   if (int32_t status = world.backend->gatherControl(&failed, 1, all.data()))
     return {status, ""};
   auto culprit = std::find(all.begin(), all.end(), 1);
   if (culprit == all.end())
     return {};
-  return {DSV4RT_E_OOM,
-          "rank " + std::to_string(culprit - all.begin()) +
-              ": the system refuses to map arenas of " +
-              std::to_string(module.desc->state_bytes) + " and " +
-              std::to_string(module.desc->work_bytes) + " bytes"};
+  return {DSV4RT_E_OOM, "rank " + std::to_string(culprit - all.begin()) +
+                            ": the system refuses to map arenas of " +
+                            std::to_string(module.desc->state_bytes) + " and " +
+                            std::to_string(module.desc->work_bytes) + " bytes"};
 }
 
 Verdict openModule(dsv4rt_module &module) {

@@ -1,4 +1,9 @@
 //===- Reduce.cpp - Rank-order reductions, baseline and choice ------------===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Reduce.h"
 

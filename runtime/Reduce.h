@@ -1,5 +1,10 @@
 //===- Reduce.h - Rank-order reductions -------------------------*- C++ -*-===//
 //
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // The reference semantics of every reduction: operands are combined in rank
 // order, in an accumulator of f64 for f64, f32 for f32, bf16 and f16 (rounded
 // once at the end), and the own type, wrapping, for integers. All CPU backends

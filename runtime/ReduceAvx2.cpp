@@ -1,5 +1,10 @@
 //===- ReduceAvx2.cpp - Rank-order reductions with AVX2 and F16C ----------===//
 //
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Compiled with these instruction sets enabled where the compiler targets
 // x86-64; elsewhere it only says that there is no such kernel.
 //

@@ -24,8 +24,5 @@ config.substitutions.append(("%examples", os.path.join(config.dsv4_source_dir, "
 config.substitutions.append(("%testdata", os.path.join(config.test_source_root, "data")))
 config.substitutions.append(("%dsv4_lib_dir", config.dsv4_library_dir))
 
-# Features: one per tool that is built, and what CMake found.
-for tool in ("dsv4-opt", "dsv4-translate", "dsv4-run"):
-    if os.path.exists(os.path.join(config.dsv4_tools_dir, tool)):
-        config.available_features.add(tool)
+# Features: one per tool of this configuration, and the libraries it found.
 config.available_features.update(filter(None, config.dsv4_features.split(";")))

@@ -65,8 +65,8 @@ struct ModuleNode {
   StringRef className;
   SmallVector<unsigned, 4> children; // by first occurrence
   SmallVector<unsigned, 2> parameters;
-  /// Storage dtypes of all float parameters below.
-  llvm::SmallSetVector<Type, 2> floatTypes;
+  /// Storage dtypes of all parameters below.
+  llvm::SmallSetVector<Type, 2> storedTypes;
 };
 
 /// The tree of all path prefixes. Node 0 is the nameless root; a parent's
@@ -79,8 +79,8 @@ public:
   /// Adds the modules of `name` and the parameter below the last of them.
   void addParameter(unsigned index, StringRef name, Type elementType);
   void setClass(StringRef path, StringRef className);
-  /// Makes each module's float types those of all modules below it, too.
-  void collectFloatTypes();
+  /// Adds the storage dtypes of each module to those of the modules above.
+  void collectStoredTypes();
   /// All nodes but the root, children before parents, in registration order.
   SmallVector<unsigned> getPostOrder() const;
 
@@ -110,8 +110,7 @@ void ModuleTree::addParameter(unsigned index, StringRef name,
     current = it->second;
   }
   nodes[current].parameters.push_back(index);
-  if (isa<FloatType>(elementType))
-    nodes[current].floatTypes.insert(elementType);
+  nodes[current].storedTypes.insert(elementType);
 }
 
 void ModuleTree::setClass(StringRef path, StringRef className) {
@@ -127,9 +126,9 @@ void ModuleTree::setClass(StringRef path, StringRef className) {
   nodes[current].className = className;
 }
 
-void ModuleTree::collectFloatTypes() {
+void ModuleTree::collectStoredTypes() {
   for (const ModuleNode &node : llvm::drop_end(llvm::reverse(nodes)))
-    nodes[node.parent].floatTypes.insert_range(node.floatTypes);
+    nodes[node.parent].storedTypes.insert_range(node.storedTypes);
 }
 
 SmallVector<unsigned> ModuleTree::getPostOrder() const {
@@ -160,8 +159,8 @@ static bool endsWithComponents(StringRef path, StringRef suffix) {
 /// An island computes in the dtype that it is stored in, so that has to be
 /// wide, and one.
 static bool isIsland(const ModuleNode &module) {
-  return module.floatTypes.size() == 1 &&
-         isa<Float32Type, Float64Type>(module.floatTypes.front()) &&
+  return module.storedTypes.size() == 1 &&
+         isa<Float32Type, Float64Type>(module.storedTypes.front()) &&
          llvm::any_of(kIslandSuffixes, [&](StringRef suffix) {
            return endsWithComponents(module.path, suffix);
          });
@@ -213,31 +212,29 @@ static Type getWider(Type a, Type b) {
 
 /// Fills in the dtypes of a unit from those of its parameters.
 static void setDtypes(FsdpUnit &unit, ArrayRef<FsdpParameter> parameters,
-                      const FsdpPlanOptions &options, MLIRContext *context) {
-  llvm::SmallSetVector<Type, 2> stored;
-  for (unsigned index : unit.parameters)
-    if (isa<FloatType>(parameters[index].elementType))
-      stored.insert(parameters[index].elementType);
-  unit.gatherDtype = NoneType::get(context);
-  unit.reduceDtype = Float32Type::get(context);
-  if (stored.empty())
+                      const FsdpPlanOptions &options) {
+  Type first = parameters[unit.parameters.front()].elementType;
+  unit.gatherDtype = first;
+  for (unsigned index : unit.parameters) {
+    unit.isMixed |= parameters[index].elementType != first;
+    unit.gatherDtype =
+        getWider(unit.gatherDtype, parameters[index].elementType);
+  }
+  unit.reduceDtype =
+      getWider(Float32Type::get(first.getContext()), unit.gatherDtype);
+  if (!options.paramDtype || unit.kind == FsdpUnitKind::Island)
     return;
-  if (options.paramDtype && unit.kind != FsdpUnitKind::Island)
-    unit.gatherDtype = options.paramDtype;
-  else if (stored.size() == 1)
-    unit.gatherDtype = stored.front();
-  if (isa<FloatType>(unit.gatherDtype))
-    stored.insert(unit.gatherDtype);
-  for (Type type : stored)
-    unit.reduceDtype = getWider(unit.reduceDtype, type);
+  unit.gatherDtype = options.paramDtype;
+  unit.isMixed = false;
+  unit.reduceDtype = getWider(unit.reduceDtype, unit.gatherDtype);
 }
 
 //===----------------------------------------------------------------------===//
 // FsdpUnitGraph
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyNames(ArrayRef<FsdpParameter> parameters,
-                                 FsdpUnitGraph::EmitErrorFn emitError) {
+static LogicalResult verifyParameters(ArrayRef<FsdpParameter> parameters,
+                                      FsdpUnitGraph::EmitErrorFn emitError) {
   llvm::DenseMap<StringRef, unsigned> indexByName;
   for (auto [i, parameter] : llvm::enumerate(parameters)) {
     StringRef name = parameter.name;
@@ -253,6 +250,10 @@ static LogicalResult verifyNames(ArrayRef<FsdpParameter> parameters,
       return emitError(i) << "parameter \"" << name
                           << "\" is declared twice, as number " << it->second
                           << " and " << i;
+    if (!isa<FloatType>(parameter.elementType))
+      return emitError(i) << "parameter \"" << name
+                          << "\" must hold floats, got "
+                          << parameter.elementType;
   }
   return success();
 }
@@ -268,16 +269,15 @@ static void addRootPaths(FsdpUnit &root, ArrayRef<FsdpParameter> parameters) {
 
 FailureOr<FsdpUnitGraph> FsdpUnitGraph::compute(
     ArrayRef<FsdpParameter> parameters, ArrayRef<FsdpModule> modules,
-    const FsdpPlanOptions &options, MLIRContext *context,
-    EmitErrorFn emitError) {
-  if (failed(verifyNames(parameters, emitError)))
+    const FsdpPlanOptions &options, EmitErrorFn emitError) {
+  if (failed(verifyParameters(parameters, emitError)))
     return failure();
   ModuleTree tree;
   for (auto [i, parameter] : llvm::enumerate(parameters))
     tree.addParameter(i, parameter.name, parameter.elementType);
   for (const FsdpModule &module : modules)
     tree.setClass(module.path, module.className);
-  tree.collectFloatTypes();
+  tree.collectStoredTypes();
 
   SmallVector<std::optional<FsdpUnitKind>> kinds;
   ArrayRef<ModuleNode> nodes = tree.getNodes();
@@ -300,7 +300,7 @@ FailureOr<FsdpUnitGraph> FsdpUnitGraph::compute(
       addRootPaths(unit, parameters);
     else
       unit.roots.push_back(nodes[index].path.str());
-    setDtypes(unit, parameters, options, context);
+    setDtypes(unit, parameters, options);
   }
   return graph;
 }
@@ -308,7 +308,7 @@ FailureOr<FsdpUnitGraph> FsdpUnitGraph::compute(
 void FsdpUnitGraph::print(raw_ostream &os) const {
   for (auto [i, unit] : llvm::enumerate(units)) {
     os << "unit " << i << ": " << getFsdpUnitKindName(unit.kind) << " gather "
-       << unit.gatherDtype << " reduce " << unit.reduceDtype << " parameters "
+       << unit.gatherDtype << (unit.isMixed ? " (as stored)" : "") << " reduce " << unit.reduceDtype << " parameters "
        << unit.parameters.size() << " roots ";
     llvm::interleaveComma(unit.roots, os);
     os << "\n";

@@ -134,7 +134,8 @@ DimLayout DimLayout::concat(ArrayRef<DimLayout> dims, const LayoutMesh &mesh) {
 }
 
 bool DimLayout::isWhole() const {
-  return llvm::all_of(parts, [](const Part &part) { return part.axes.empty(); });
+  return llvm::all_of(parts,
+                      [](const Part &part) { return part.axes.empty(); });
 }
 
 bool DimLayout::isEven(const LayoutMesh &mesh) const {
@@ -164,7 +165,8 @@ int64_t DimLayout::getLocalSize(const LayoutMesh &mesh) const {
   return size;
 }
 
-DimLayout::Fit DimLayout::divide(ArrayRef<int64_t> sizes, const LayoutMesh &mesh,
+DimLayout::Fit DimLayout::divide(ArrayRef<int64_t> sizes,
+                                 const LayoutMesh &mesh,
                                  SmallVectorImpl<DimLayout> &pieces) const {
   pieces.clear();
   auto isEmpty = [](int64_t size) { return size < 1; };

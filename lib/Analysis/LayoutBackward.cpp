@@ -72,13 +72,11 @@ void LayoutSolver::dropClashes(Entry &entry) {
     if (factor.state != Factor::Open)
       continue;
     AxisList axes = factor.layout.getAxes();
-    bool isFree = llvm::none_of(axes, [&](unsigned axis) {
-      return used.contains(axis);
-    });
+    bool isFree =
+        llvm::none_of(axes, [&](unsigned axis) { return used.contains(axis); });
     if (kind != FactorKind::Parallel || !isFree)
       factor.layout = DimLayout::getWhole(factor.layout.getSize());
-    factor.state =
-        factor.layout.isWhole() ? Factor::Whole : Factor::Split;
+    factor.state = factor.layout.isWhole() ? Factor::Whole : Factor::Split;
     if (factor.state == Factor::Split)
       used.insert_range(axes);
   }

@@ -83,10 +83,10 @@ LogicalResult LayoutSolver::checkPerRank(Operation *op, const OpRule &rule) {
     auto it = states.find(use->get());
     if (it == states.end() || it->second.perRank.empty())
       continue;
-    InFlightDiagnostic diag =
-        emitError(op) << "uses operand " << use->getOperandNumber()
-                      << ", whose elements differ between the ranks of "
-                      << mesh.format(it->second.perRank);
+    InFlightDiagnostic diag = emitError(op)
+                              << "uses operand " << use->getOperandNumber()
+                              << ", whose elements differ between the ranks of "
+                              << mesh.format(it->second.perRank);
     diag.attachNote(use->get().getLoc()) << "the operand comes from here";
     return diag;
   }
@@ -150,6 +150,27 @@ LogicalResult LayoutSolver::readOperand(Entry &entry, unsigned use) {
   return success();
 }
 
+/// An expansion of the sequence into windows must leave whole windows on each
+/// rank.
+LogicalResult LayoutSolver::checkWindows(const Entry &entry,
+                                         const DimLayout &layout,
+                                         ArrayRef<DimLayout> pieces,
+                                         DimLayout::Fit fit) {
+  if (fit == DimLayout::Fit::Never ||
+      layout != DimLayout::getSplit(mesh.getSequenceAxes(), sequenceLength))
+    return success();
+  const DimLayout *windows = llvm::find_if(
+      pieces, [](const DimLayout &piece) { return !piece.isWhole(); });
+  if (windows == pieces.end())
+    return success();
+  int64_t windowSize = sequenceLength / windows->getSize();
+  addRatio(windowSize);
+  if (fit == DimLayout::Fit::Even)
+    return success();
+  noteBadWindows(entry.op, windowSize);
+  return reportBadSequence();
+}
+
 /// A split dimension decides its factors, or is gathered where it is needed
 /// whole.
 LogicalResult LayoutSolver::readSplitDim(Entry &entry, unsigned use,
@@ -161,26 +182,16 @@ LogicalResult LayoutSolver::readSplitDim(Entry &entry, unsigned use,
   if (factors.size() == 1 && rule.factors[factors[0]] == FactorKind::Whole &&
       layout.isContiguous()) {
     entry.factors[factors[0]].state = Factor::Whole;
-    getDecision(entry.op).changes.push_back({OperandChange::Gather, operand, dim,
-                                             layout.getAxes(), layout.getSize()});
+    getDecision(entry.op).changes.push_back({OperandChange::Gather, operand,
+                                             dim, layout.getAxes(),
+                                             layout.getSize()});
     return success();
   }
   SmallVector<DimLayout> pieces;
   DimLayout::Fit fit = divide(entry, factors, layout, pieces);
-  bool isExpand = isa<tensor::ExpandShapeOp>(entry.op);
-  if (isExpand && fit != DimLayout::Fit::Never &&
-      layout == DimLayout::getSplit(mesh.getSequenceAxes(), sequenceLength)) {
-    int64_t lead = 0;
-    for (const DimLayout &piece : pieces)
-      if (!piece.isWhole())
-        lead = piece.getSize();
-    if (lead > 0)
-      addRatio(sequenceLength / lead);
-    if (lead > 0 && fit == DimLayout::Fit::Uneven)
-      noteBadWindows(entry.op, sequenceLength / lead);
-    if (fit == DimLayout::Fit::Uneven)
-      return reportBadSequence();
-  }
+  if (isa<tensor::ExpandShapeOp>(entry.op) &&
+      failed(checkWindows(entry, layout, pieces, fit)))
+    return failure();
   bool isWholeNeeded = false;
   for (auto [factor, piece] : llvm::zip(factors, pieces))
     isWholeNeeded |=
@@ -188,8 +199,8 @@ LogicalResult LayoutSolver::readSplitDim(Entry &entry, unsigned use,
   if (fit != DimLayout::Fit::Even || isWholeNeeded) {
     InFlightDiagnostic diag =
         emitError(entry.op)
-        << "cannot follow the split of " << describe(entry, use, dim) << " over "
-        << mesh.format(layout.getAxes())
+        << "cannot follow the split of " << describe(entry, use, dim)
+        << " over " << mesh.format(layout.getAxes())
         << (isWholeNeeded ? ": it needs all of it and the parts are not "
                             "contiguous"
                           : ": the parts do not become parts of the result");
@@ -337,8 +348,7 @@ void LayoutSolver::settleResults(Entry &entry) {
 /// Split reductions leave a part of the result on each rank.
 LogicalResult LayoutSolver::addPartials(Entry &entry) {
   AxisList axes;
-  for (auto [factor, kind] :
-       llvm::zip(entry.factors, entry.rule.rule.factors))
+  for (auto [factor, kind] : llvm::zip(entry.factors, entry.rule.rule.factors))
     if (factor.state == Factor::Split && kind == FactorKind::Reduction)
       llvm::append_range(axes, factor.layout.getAxes());
   if (axes.empty())

@@ -120,10 +120,10 @@ bool dsv4::isZeroTensor(Value value) {
 
 /// `groups[i]` lists the dimensions of the expanded side that dimension i of
 /// the collapsed side consists of.
-static void
-addReshapeRule(ArrayRef<ReassociationIndices> groups, Value expanded,
-               LayoutRule &rule, SmallVectorImpl<LayoutRule::Dim> &expandedDims,
-               SmallVectorImpl<LayoutRule::Dim> &collapsedDims) {
+static void addReshapeRule(ArrayRef<ReassociationIndices> groups,
+                           Value expanded, LayoutRule &rule,
+                           SmallVectorImpl<LayoutRule::Dim> &expandedDims,
+                           SmallVectorImpl<LayoutRule::Dim> &collapsedDims) {
   expandedDims = addOwnFactors(rule, expanded, FactorKind::Parallel);
   for (const ReassociationIndices &group : groups) {
     LayoutRule::Dim factors;
@@ -142,14 +142,14 @@ static void addSliceRule(OpT op, Value whole, LayoutRule &rule,
   auto type = cast<RankedTensorType>(whole.getType());
   llvm::SmallBitVector dropped = op.getDroppedDims();
   for (int64_t i = 0, e = type.getRank(); i < e; ++i) {
-    bool isFull = op.getStaticOffsets()[i] == 0 && op.getStaticStrides()[i] == 1 &&
+    bool isFull = op.getStaticOffsets()[i] == 0 &&
+                  op.getStaticStrides()[i] == 1 &&
                   op.getStaticSizes()[i] == type.getDimSize(i) && !dropped[i];
     unsigned factor =
         rule.addFactor(isFull ? FactorKind::Parallel : FactorKind::Whole);
     wholeDims.push_back({factor});
     if (!dropped[i])
-      partDims.push_back(
-          {isFull ? factor : rule.addFactor(FactorKind::Whole)});
+      partDims.push_back({isFull ? factor : rule.addFactor(FactorKind::Whole)});
   }
 }
 
@@ -255,19 +255,11 @@ static bool addElementwiseRule(Operation *op, LayoutRule &rule) {
 // All operations
 //===----------------------------------------------------------------------===//
 
-static bool addInterfaceRule(LayoutOpInterface op, LayoutRule &rule) {
-  rule = op.getLayoutRule();
-  // Windows that correspond one to one are read from the local part, where the
-  // first result row is made from the first window.
-  auto pool = dyn_cast<PoolWindowsOp>(op.getOperation());
-  if (pool && !pool.getOverlap())
-    rule.offsets.clear();
-  return true;
-}
-
 static bool addRule(Operation *op, LayoutRule &rule) {
-  if (auto interface = dyn_cast<LayoutOpInterface>(op))
-    return addInterfaceRule(interface, rule);
+  if (auto interface = dyn_cast<LayoutOpInterface>(op)) {
+    rule = interface.getLayoutRule();
+    return true;
+  }
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
     return addLinalgRule(linalgOp, rule);
   return addTensorRule(op, rule) || addSourceRule(op, rule) ||

@@ -40,7 +40,8 @@ bool isRemakeable(Operation *op);
 
 /// How `linalg` output `number` combines what several ranks compute; nullopt
 /// when no collective does that.
-std::optional<ReductionKind> matchCombiner(linalg::LinalgOp op, unsigned number);
+std::optional<ReductionKind> matchCombiner(linalg::LinalgOp op,
+                                           unsigned number);
 
 /// True when the runtime combines elements of this type.
 bool canCombine(ReductionKind kind, Type element);

@@ -13,6 +13,17 @@
 using namespace mlir;
 using namespace mlir::dsv4;
 
+/// An error that names the operation and its layer. A function is not printed
+/// with it.
+static InFlightDiagnostic startError(Operation *op) {
+  if (isa<func::FuncOp>(op))
+    return mlir::emitError(op->getLoc()) << "'func.func' op ";
+  InFlightDiagnostic diag = op->emitOpError();
+  if (auto path = op->getAttrOfType<StringAttr>(kPathAttr))
+    diag << "of " << path << " ";
+  return diag;
+}
+
 LogicalResult LayoutSolver::run() {
   if (failed(checkFunction()) || failed(seedArguments()))
     return failure();
@@ -51,8 +62,8 @@ LogicalResult LayoutSolver::checkOperation(Operation *op) {
 LogicalResult LayoutSolver::checkFunction() {
   func::FuncOp func = analysis.func;
   if (!func.getBody().hasOneBlock())
-    return func.emitOpError() << "has " << func.getBody().getBlocks().size()
-                              << " blocks, expected one";
+    return emitError(func) << "has " << func.getBody().getBlocks().size()
+                           << " blocks, expected one";
   for (Operation &op : func.getBody().front())
     if (failed(checkOperation(&op)))
       return failure();
@@ -95,9 +106,9 @@ LogicalResult LayoutSolver::seedArgument(BlockArgument arg) {
     return success();
   auto type = dyn_cast<RankedTensorType>(arg.getType());
   if (!type || !type.hasStaticShape())
-    return func.emitOpError() << "argument " << number << " has type "
-                              << arg.getType()
-                              << ", expected a tensor of static shape";
+    return emitError(func) << "argument " << number << " has type "
+                           << arg.getType()
+                           << ", expected a tensor of static shape";
   ValueState &state = states[arg];
   for (int64_t size : type.getShape())
     state.dims.push_back(DimLayout::getWhole(size));
@@ -106,9 +117,9 @@ LogicalResult LayoutSolver::seedArgument(BlockArgument arg) {
     seedBatch(arg, type);
   else if (!func.getArgAttr(number, kParamAttr) &&
            !func.getArgAttr(number, kBufferAttr))
-    return func.emitOpError()
-           << "argument " << number << " needs '" << kBatchAttr << "', '"
-           << kParamAttr << "' or '" << kBufferAttr << "'";
+    return emitError(func) << "argument " << number << " needs '" << kBatchAttr
+                           << "', '" << kParamAttr << "' or '" << kBufferAttr
+                           << "'";
   return success();
 }
 
@@ -169,9 +180,7 @@ LogicalResult LayoutSolver::reportBadSequence() {
     return failure();
   isBadSequenceReported = true;
   int64_t ranks = mesh.getNumRanks(mesh.getSequenceAxes());
-  InFlightDiagnostic diag = bad->op->emitOpError();
-  if (auto path = bad->op->getAttrOfType<StringAttr>(kPathAttr))
-    diag << "of " << path << " ";
+  InFlightDiagnostic diag = startError(bad->op);
   diag << bad->reason;
   if (std::optional<int64_t> multiple = llvm::checkedMul(ranks, windowLcm))
     diag << "; the smallest legal padded length is "
@@ -188,10 +197,7 @@ LogicalResult LayoutSolver::reportBadSequence() {
 /// is reported first.
 InFlightDiagnostic LayoutSolver::emitError(Operation *op) {
   (void)reportBadSequence();
-  InFlightDiagnostic diag = op->emitOpError();
-  if (auto path = op->getAttrOfType<StringAttr>(kPathAttr))
-    diag << "of " << path << " ";
-  return diag;
+  return startError(op);
 }
 
 /// As in `dimension 1 of operand 0`; nested operations read operands of their

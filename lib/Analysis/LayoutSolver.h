@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The algorithm. Every operation has factors (LayoutRule.h); two dimensions that
-// list the same factor are split alike. A dimension of a value is *settled*
-// when a split or whole tensor flows into it, and *open* when nothing says how
-// it lies: a tensor.empty, a constant, an index tensor, a broadcast dimension.
+// The algorithm. Every operation has factors (LayoutRule.h); two dimensions
+// that list the same factor are split alike. A dimension of a value is
+// *settled* when a split or whole tensor flows into it, and *open* when nothing
+// says how it lies: a tensor.empty, a constant, an index tensor, a broadcast
+// dimension.
 //
 // 1. Forward, in program order. A split operand decides its factors; a factor
 //    with only whole operands is whole; one with only open operands stays open.
@@ -96,9 +97,12 @@ private:
   LogicalResult checkPerRank(Operation *op, const OpRule &rule);
   LogicalResult computeSizes(Entry &entry);
   LogicalResult readOperand(Entry &entry, unsigned use);
+  LogicalResult checkWindows(const Entry &entry, const DimLayout &layout,
+                             ArrayRef<DimLayout> pieces, DimLayout::Fit fit);
   LogicalResult readSplitDim(Entry &entry, unsigned use, unsigned dim);
   LogicalResult settleSplit(Entry &entry, unsigned factor,
-                            const DimLayout &layout, unsigned use, unsigned dim);
+                            const DimLayout &layout, unsigned use,
+                            unsigned dim);
   void shareWork(Entry &entry);
   LogicalResult checkAxes(const Entry &entry);
   LogicalResult alignOperands(Entry &entry);

@@ -58,3 +58,45 @@ FailureOr<MeshOp> dsv4::findMesh(mlir::ModuleOp module) {
                                << symbol->getName() << "'";
   return module.emitError() << "expected a dsv4.mesh @mesh, got none";
 }
+
+//===----------------------------------------------------------------------===//
+// ParameterOwners
+//===----------------------------------------------------------------------===//
+
+FailureOr<ParameterOwners> ParameterOwners::create(func::FuncOp function) {
+  ParameterOwners result;
+  result.function = function;
+  result.parameters = dsv4::getParameters(function);
+  result.owners.assign(result.parameters.size(), nullptr);
+  for (auto [i, parameter] : llvm::enumerate(result.parameters))
+    if (!result.indexByName.try_emplace(parameter.name, i).second)
+      return emitError(getArgumentLoc(function, parameter.argument))
+             << "parameter " << parameter.name << " is declared twice";
+  return result;
+}
+
+FailureOr<const ModelParameter *> ParameterOwners::take(FsdpUnitOp unit,
+                                                        StringAttr name) {
+  auto it = indexByName.find(name);
+  if (it == indexByName.end())
+    return unit.emitOpError()
+           << "lists parameter " << name << ", which is no function argument";
+  Operation *&owner = owners[it->second];
+  if (owner) {
+    auto diagnostic = unit.emitOpError()
+                      << "lists parameter " << name << " of another unit";
+    diagnostic.attachNote(owner->getLoc()) << "listed here before";
+    return diagnostic;
+  }
+  owner = unit;
+  return &parameters[it->second];
+}
+
+LogicalResult ParameterOwners::verifyAllTaken() {
+  for (auto [parameter, owner] : llvm::zip(parameters, owners))
+    if (!owner)
+      return emitError(getArgumentLoc(function, parameter.argument))
+             << "parameter " << parameter.name
+             << " is in no unit, expected one dsv4.fsdp_unit that lists it";
+  return success();
+}

@@ -26,7 +26,7 @@ namespace mlir::dsv4 {
 /// is a constant; equal ones are shared.
 class RuntimeCalls {
 public:
-  explicit RuntimeCalls(ModuleOp module) : module(module) {}
+  explicit RuntimeCalls(::mlir::ModuleOp module) : module(module) {}
 
   /// The address of an element as an LLVM pointer.
   Value getPointer(const Buffer &buffer, Expr position, Emitter &e);
@@ -42,7 +42,7 @@ private:
   Value getDesc(const dsv4rt_contract_desc &desc, Emitter &e);
   LLVM::LLVMFuncOp getCallee(StringRef name, ArrayRef<Type> arguments);
 
-  ModuleOp module;
+  ::mlir::ModuleOp module;
   SmallVector<std::pair<dsv4rt_contract_desc, std::string>> descs;
 };
 

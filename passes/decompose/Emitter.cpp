@@ -197,6 +197,10 @@ Expr Emitter::shiftRightSigned(Expr a, int64_t amount) {
   return integer<arith::ShRSIOp>(a, makeLiteral(a, amount));
 }
 
+Expr Emitter::shiftRightUnsigned(Expr a, int64_t amount) {
+  return integer<arith::ShRUIOp>(a, makeLiteral(a, amount));
+}
+
 Expr Emitter::bitcast(Expr a, Type element) {
   Type type = getVectorType(element, a.getWidth());
   return wrap(arith::BitcastOp::create(builder, loc, type, a));
@@ -211,7 +215,7 @@ Expr Emitter::cast(Expr value, Type element) {
     unsigned has = from.getIntOrFloatBitWidth();
     unsigned wants = element.getIntOrFloatBitWidth();
     if (has < wants)
-      return wrap(arith::ExtFOp::create(builder, loc, type, value));
+      return wrap(arith::ExtFOp::create(builder, loc, type, value.get()));
     return wrap(arith::TruncFOp::create(builder, loc, type, value));
   }
   if (isa<IndexType>(from) || isa<IndexType>(element))
@@ -229,6 +233,18 @@ Expr Emitter::shuffle(Expr a, Expr b, ArrayRef<int64_t> lanes) {
 
 Expr Emitter::extract(Expr vector, int64_t lane) {
   return wrap(vector::ExtractOp::create(builder, loc, vector, lane));
+}
+
+Expr Emitter::reduceHalves(Expr vector,
+                           llvm::function_ref<Expr(Expr, Expr)> combine) {
+  for (int64_t half = vector.getWidth() / 2; half > 1; half /= 2) {
+    auto low = llvm::to_vector(llvm::seq<int64_t>(0, half));
+    auto high = llvm::to_vector(llvm::seq<int64_t>(half, 2 * half));
+    vector = combine(shuffle(vector, vector, low), shuffle(vector, vector, high));
+  }
+  if (vector.isVector())
+    vector = combine(extract(vector, 0), extract(vector, 1));
+  return vector;
 }
 
 //===----------------------------------------------------------------------===//

@@ -107,6 +107,7 @@ public:
   Expr bitXor(Expr a, Expr b);
   Expr shiftLeft(Expr a, int64_t amount);
   Expr shiftRightSigned(Expr a, int64_t amount);
+  Expr shiftRightUnsigned(Expr a, int64_t amount);
   Expr bitcast(Expr a, Type element);
   /// Between floats (one rounding), and between index and integers.
   Expr cast(Expr value, Type element);
@@ -114,6 +115,8 @@ public:
   Expr shuffle(Expr a, Expr b, ArrayRef<int64_t> lanes);
 
   Expr extract(Expr vector, int64_t lane);
+  /// Combines lane i with lane i + half, for halves from the widest to 1.
+  Expr reduceHalves(Expr vector, llvm::function_ref<Expr(Expr, Expr)> combine);
 
   //===--- memory ---===//
 
@@ -177,14 +180,13 @@ Expr operator|(Expr a, Expr b);
 /// A literal has the element type of the other operand.
 Expr makeLiteral(Expr like, double value);
 Expr makeLiteral(Expr like, int64_t value);
-inline Expr makeLiteral(Expr like, int value) {
-  return makeLiteral(like, static_cast<int64_t>(value));
-}
+template <typename T>
+using LiteralType = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
 
 #define DSV4_LITERAL_OPERATOR(OP)                                              \
   template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>  \
   Expr operator OP(Expr a, T b) {                                              \
-    return a OP makeLiteral(a, b);                                             \
+    return a OP makeLiteral(a, static_cast<LiteralType<T>>(b));                \
   }
 DSV4_LITERAL_OPERATOR(+)
 DSV4_LITERAL_OPERATOR(-)

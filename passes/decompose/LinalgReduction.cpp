@@ -155,13 +155,7 @@ void ReductionEmitter::emitRow(const NestPoint &row) {
                      return foldRow(point, state);
                    })
             .front();
-  for (int64_t half = lanes / 2; half > 1; half /= 2) {
-    auto low = llvm::to_vector(llvm::seq<int64_t>(0, half));
-    auto high = llvm::to_vector(llvm::seq<int64_t>(half, 2 * half));
-    acc = combine(e.shuffle(acc, acc, low), e.shuffle(acc, acc, high));
-  }
-  if (lanes > 1)
-    acc = combine(e.extract(acc, 0), e.extract(acc, 1));
+  acc = e.reduceHalves(acc, [&](Expr a, Expr b) { return combine(a, b); });
   finish(row, nullptr, acc);
 }
 

@@ -131,9 +131,9 @@ Expr expandSine(Expr x, int64_t quarters, Emitter &e) {
                       e.fma(z, makeLiteral(z, -0.5), makeLiteral(z, 1.0)));
   Expr quadrant = e.bitcast(shifted, i64) + quarters;
   Expr isOdd = e.compare(arith::CmpIPredicate::ne,
-                         e.bitAnd(quadrant, makeLiteral(quadrant, 1)),
-                         makeLiteral(quadrant, 0));
-  Expr sign = e.shiftLeft(e.bitAnd(quadrant, makeLiteral(quadrant, 2)), 62);
+                         e.bitAnd(quadrant, makeLiteral(quadrant, int64_t(1))),
+                         makeLiteral(quadrant, int64_t(0)));
+  Expr sign = e.shiftLeft(e.bitAnd(quadrant, makeLiteral(quadrant, int64_t(2))), 62);
   Expr value = e.select(isOdd, cosine, sine);
   return e.bitcast(e.bitXor(e.bitcast(value, i64), sign), f64);
 }
@@ -168,7 +168,7 @@ struct ExpandRsqrt : OpRewritePattern<math::RsqrtOp> {
 /// A call of the C library's function for each lane.
 template <typename OpTy>
 struct CallLibrary : OpRewritePattern<OpTy> {
-  CallLibrary(MLIRContext *context, ModuleOp module, StringRef name)
+  CallLibrary(MLIRContext *context, ::mlir::ModuleOp module, StringRef name)
       : OpRewritePattern<OpTy>(context), module(module), name(name) {}
 
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
@@ -197,14 +197,14 @@ struct CallLibrary : OpRewritePattern<OpTy> {
   }
 
 private:
-  mutable ModuleOp module;
+  mutable ::mlir::ModuleOp module;
   StringRef name;
 };
 
 } // namespace
 
 void dsv4::populateMathExpansionPatterns(RewritePatternSet &patterns,
-                                         ModuleOp module) {
+                                         ::mlir::ModuleOp module) {
   MLIRContext *context = patterns.getContext();
   patterns.add<ExpandExp, ExpandTrigonometry<math::SinOp, 0>,
                ExpandTrigonometry<math::CosOp, 1>, ExpandRsqrt>(context);

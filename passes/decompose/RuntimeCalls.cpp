@@ -30,7 +30,7 @@ Value RuntimeCalls::getPointer(const Buffer &buffer, Expr position, Emitter &e) 
   int64_t bytes = buffer.element.getIntOrFloatBitWidth() / 8;
   Expr address = e.cast(base + position * bytes, builder.getI64Type());
   auto type = LLVM::LLVMPointerType::get(builder.getContext());
-  return LLVM::IntToPtrOp::create(builder, e.getLoc(), type, address);
+  return LLVM::IntToPtrOp::create(builder, e.getLoc(), type, address.get());
 }
 
 LLVM::LLVMFuncOp RuntimeCalls::getCallee(StringRef name,

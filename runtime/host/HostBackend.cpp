@@ -1,5 +1,10 @@
 //===- HostBackend.cpp - Ranks as threads of one process ------------------===//
 //
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Groups, posting and progress; HostWait.cpp has the waiting.
 //
 //===----------------------------------------------------------------------===//
@@ -186,8 +191,7 @@ int32_t HostBackend::test(dsv4rt_module &module, int64_t token) {
   uint64_t target = 0;
   HostEndpoint *endpoint = decodeToken(module, token, target);
   if (!endpoint)
-    return failHere(DSV4RT_E_INVALID, "test of token " +
-                                          std::to_string(token) +
+    return failHere(DSV4RT_E_INVALID, "test of token " + std::to_string(token) +
                                           ", which no start returned");
   makeProgress();
   if (job.hasFailed())

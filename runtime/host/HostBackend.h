@@ -1,4 +1,9 @@
 //===- HostBackend.h - Ranks as threads of one process ----------*- C++ -*-===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef DSV4_RUNTIME_HOST_HOSTBACKEND_H
 #define DSV4_RUNTIME_HOST_HOSTBACKEND_H

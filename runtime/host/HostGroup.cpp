@@ -1,4 +1,9 @@
 //===- HostGroup.cpp - Posted operations of one communicator --------------===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "HostGroup.h"
 
@@ -59,7 +64,8 @@ std::string HostEndpoint::findMismatch() const {
   const PostedOperation &first = *entries.front();
   if (same && module && first.site < module->sites.size()) {
     int64_t declared = module->sites[first.site].count;
-    if (first.op <= DSV4RT_OP_ALL_REDUCE && declared >= 0 && declared != first.count)
+    if (first.op <= DSV4RT_OP_ALL_REDUCE && declared >= 0 &&
+        declared != first.count)
       return describePlace(done) + ": the program declares count " +
              std::to_string(declared) + ", every rank passes " +
              describeOperation(module, first);
@@ -67,13 +73,27 @@ std::string HostEndpoint::findMismatch() const {
   if (same)
     return first.op == DSV4RT_OP_EXCHANGE ? findExchangeMismatch(*this) : "";
 
-  constexpr size_t kMaxListed = 16;
-  std::string text = describePlace(done) + " differs:";
-  for (size_t i = 0; i < std::min(entries.size(), kMaxListed); ++i)
-    text += (i ? "; rank " : " rank ") + std::to_string(info.members[i]) +
-            ": " + describeOperation(module, *entries[i]);
-  if (entries.size() > kMaxListed)
-    text += "; and " + std::to_string(entries.size() - kMaxListed) + " more";
+  return describePlace(done) + " differs: " + describeVariants();
+}
+
+std::string HostEndpoint::describeVariants() const {
+  std::string text;
+  std::vector<bool> listed(entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (listed[i])
+      continue;
+    std::string ranks;
+    for (size_t j = i; j < entries.size(); ++j) {
+      if (!isSameOperation(*entries[i], *entries[j]))
+        continue;
+      listed[j] = true;
+      ranks += (ranks.empty() ? " " : ", ") + std::to_string(info.members[j]);
+    }
+    bool several = ranks.find(',') != std::string::npos;
+    text += std::string(text.empty() ? "" : "; ") +
+            (several ? "ranks" : "rank") + ranks + ": " +
+            describeOperation(module, *entries[i]);
+  }
   return text;
 }
 

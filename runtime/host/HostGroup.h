@@ -1,5 +1,10 @@
 //===- HostGroup.h - Posted operations of one communicator ------*- C++ -*-===//
 //
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Every member of a group has a ring of posted operations and two counters:
 // `posted`, operations whose operands are in the ring, and `done`, operations
 // for which this member has finished touching the buffers of others.
@@ -85,6 +90,9 @@ public:
   std::vector<const void *> sources;
 
 private:
+  /// "ranks 0, 2: all_gather(..); rank 1: all_reduce(..)".
+  std::string describeVariants() const;
+
   uint64_t knownPosted = 0;
   uint64_t knownCompleted = 0;
 };

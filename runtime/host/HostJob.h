@@ -1,5 +1,10 @@
 //===- HostJob.h - What the ranks of one job share --------------*- C++ -*-===//
 //
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // N ranks are N threads. A job holds one slot per rank for waking it, and the
 // first failure of any rank.
 //

@@ -1,5 +1,10 @@
 //===- HostOperations.cpp - The copy work of each collective --------------===//
 //
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Runs on a member once all members have posted the operation. Sources of
 // other members are read in place, and all_reduce also writes in place:
 //

@@ -1,7 +1,13 @@
 //===- HostRun.cpp - Starting the ranks of a job --------------------------===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "HostBackend.h"
 
+#include <algorithm>
 #include <cstring>
 #include <pthread.h>
 
@@ -40,10 +46,10 @@ void *runRank(void *opaque) {
   int32_t returned = launch.fn(&self->world, launch.arg);
   if (returned != DSV4RT_OK && !launch.job.hasFailed()) {
     bool known = isFailureCode(returned);
-    backend.failHere(known ? returned : DSV4RT_E_ABORTED,
-                     "its function returned " +
-                         (known ? dsv4rt_status_name(returned)
-                                : std::to_string(returned)));
+    backend.failHere(
+        known ? returned : DSV4RT_E_ABORTED,
+        "its function returned " +
+            (known ? dsv4rt_status_name(returned) : std::to_string(returned)));
   } else if (uint64_t count = backend.countInFlight()) {
     backend.failHere(DSV4RT_E_INVALID,
                      "its function returned with " + std::to_string(count) +
@@ -65,8 +71,7 @@ std::string resolveConfig(int32_t numRanks, const dsv4rt_config *given,
                           JobLimits &limits) {
   dsv4rt_config config = {};
   if (given) {
-    if (given->struct_size < sizeof(uint32_t) ||
-        given->struct_size > 4096)
+    if (given->struct_size < sizeof(uint32_t) || given->struct_size > 4096)
       return "config.struct_size is " + std::to_string(given->struct_size) +
              ", expected " + std::to_string(sizeof(config));
     std::memcpy(&config, given,
@@ -84,7 +89,8 @@ std::string resolveConfig(int32_t numRanks, const dsv4rt_config *given,
   if (config.op_timeout_ms)
     limits.opTimeoutMs = config.op_timeout_ms;
   if (config.exit_timeout_ms)
-    limits.exitTimeoutMs = config.exit_timeout_ms;
+    limits.exitTimeoutMs =
+        std::min<int64_t>(config.exit_timeout_ms, 1000000000000);
   if (config.stack_bytes)
     limits.stackBytes = config.stack_bytes;
   limits.memoryLimit = config.memory_limit_bytes;

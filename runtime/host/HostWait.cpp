@@ -1,4 +1,9 @@
 //===- HostWait.cpp - Waiting, its limits and its messages ----------------===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "HostBackend.h"
 
@@ -16,6 +21,9 @@ namespace {
 /// rank pausing is cheapest; otherwise the peer needs this processor.
 constexpr int kPauses = 4000;
 constexpr int kYields = 300;
+
+/// Thirty years; more would not fit in nanoseconds, and means no limit.
+constexpr int64_t kLongestLimitMs = 1000000000000;
 
 void pauseProcessor() {
 #if defined(__x86_64__)
@@ -57,9 +65,10 @@ int32_t HostBackend::waitFor(HostEndpoint &endpoint, uint64_t target,
   if (endpoint.countCompleted() >= target)
     return DSV4RT_OK;
   WaitRecord record(slot, endpoint, target - 1);
-  PendingWait pending = {endpoint, target,
-                         limitMs ? limitMs : job.limits.opTimeoutMs,
-                         record.getBegin()};
+  limitMs = limitMs ? limitMs : job.limits.opTimeoutMs;
+  if (limitMs > kLongestLimitMs)
+    limitMs = -1;
+  PendingWait pending = {endpoint, target, limitMs, record.getBegin()};
   return blockFor(pending);
 }
 
@@ -109,8 +118,8 @@ int64_t HostBackend::checkWait(PendingWait &pending) {
   int64_t waited = getNowNs() - pending.startedNs;
   if (waited >= limitNs) {
     job.fail(DSV4RT_E_TIMEOUT, -1,
-             "time limit of " + std::to_string(pending.limitMs) + " ms: " +
-                 describeWait(pending) + describeMissing(pending));
+             "time limit of " + std::to_string(pending.limitMs) +
+                 " ms: " + describeWait(pending) + describeMissing(pending));
     return 0;
   }
   constexpr int64_t kLeastWarningNs = 1000000000;

@@ -54,9 +54,11 @@ struct FsdpUnit {
   SmallVector<std::string, 1> roots;
   /// Indices into the given parameters, ascending.
   SmallVector<unsigned> parameters;
-  /// The dtype in which the module computes with its float parameters; NoneType
-  /// when each keeps its own (several storage dtypes, or no floats).
+  /// The dtype in which the module computes with its parameters.
   Type gatherDtype;
+  /// Set when parameters of several storage dtypes keep their own; the widest is
+  /// then the gather dtype.
+  bool isMixed = false;
   /// The dtype in which gradients are added.
   Type reduceDtype;
 };
@@ -92,11 +94,11 @@ public:
   using EmitErrorFn = llvm::function_ref<InFlightDiagnostic(unsigned)>;
 
   /// `emitError` starts an error at a parameter, given by its index. Refuses
-  /// names that are listed twice, have an empty component or no module.
+  /// names that are listed twice, have an empty component or no module, and
+  /// parameters that are no floats.
   static FailureOr<FsdpUnitGraph> compute(ArrayRef<FsdpParameter> parameters,
                                           ArrayRef<FsdpModule> modules,
                                           const FsdpPlanOptions &options,
-                                          MLIRContext *context,
                                           EmitErrorFn emitError);
 
   ArrayRef<FsdpUnit> getUnits() const { return units; }

@@ -114,7 +114,8 @@ struct OperandChange {
   enum Kind {
     /// The operation needs all of a split dimension.
     Gather,
-    /// Every rank holds all of a dimension and keeps its part: no communication.
+    /// Every rank holds all of a dimension and keeps its part: no
+    /// communication.
     Slice
   };
   Kind kind;

@@ -10,11 +10,17 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace mlir::dsv4 {
 
+class FsdpUnitOp;
 class MeshOp;
+
+/// On a unit whose parameters of several storage dtypes keep their own; its
+/// gather dtype is the widest of them.
+inline constexpr StringLiteral kAsStoredAttr = "dsv4.as_stored";
 
 /// One argument marked `dsv4.param`.
 struct ModelParameter {
@@ -30,6 +36,27 @@ FailureOr<func::FuncOp> findModelFunction(mlir::ModuleOp module);
 
 /// The parameters of a function in the order of its arguments.
 SmallVector<ModelParameter> getParameters(func::FuncOp function);
+
+/// The parameters of a function by name, each to be taken by exactly one unit.
+/// All errors are located.
+class ParameterOwners {
+public:
+  /// Fails when a name is declared twice.
+  static FailureOr<ParameterOwners> create(func::FuncOp function);
+
+  /// A parameter that no unit took before.
+  FailureOr<const ModelParameter *> take(FsdpUnitOp unit, StringAttr name);
+  /// Fails when no unit took a parameter.
+  LogicalResult verifyAllTaken();
+
+  ArrayRef<ModelParameter> getParameters() const { return parameters; }
+
+private:
+  func::FuncOp function;
+  SmallVector<ModelParameter> parameters;
+  llvm::DenseMap<StringAttr, unsigned> indexByName;
+  SmallVector<Operation *> owners; // null until taken
+};
 
 /// Where an argument is declared; the function itself when it has no body.
 Location getArgumentLoc(func::FuncOp function, unsigned argument);

@@ -1,4 +1,7 @@
-/*===- Runtime.h - C interface between compiled programs and the runtime -----===*\
+/*===- Runtime.h - C interface between programs and runtime -------*- C -*-===*\
+|*                                                                            *|
+|* Part of the DSV4 project, under the Apache License v2.0 with LLVM          *|
+|* Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception        *|
 |*                                                                            *|
 |* Plain C11: integers, pointers and constant tables, no type of a backend.   *|
 |*                                                                            *|
@@ -51,17 +54,17 @@ typedef int32_t dsv4rt_status;
 
 enum {
   DSV4RT_OK = 0,
-  DSV4RT_PENDING = 1,       /* only from dsv4rt_test */
-  DSV4RT_E_INVALID = 2,     /* bad argument, found before anything is posted */
-  DSV4RT_E_MISMATCH = 3,    /* ranks disagree on a collective */
-  DSV4RT_E_TIMEOUT = 4,     /* a time limit passed; the text names who is missing */
-  DSV4RT_E_RANK_LOST = 5,   /* a rank left the job while others wait for it */
-  DSV4RT_E_REMOTE = 6,      /* another rank failed; the text names it */
-  DSV4RT_E_BACKEND = 7,     /* the backend's own library or the system failed */
-  DSV4RT_E_OOM = 8,         /* memory refused before it is touched, or exhausted */
-  DSV4RT_E_ABORTED = 9,     /* a rank function ended with a code of its own */
-  DSV4RT_E_UNSUPPORTED = 10, /* the combination of op, dtype, redop has no rule */
-  DSV4RT_E_MODULE = 11      /* module differs across ranks or does not fit the job */
+  DSV4RT_PENDING = 1,    /* only from dsv4rt_test */
+  DSV4RT_E_INVALID = 2,  /* bad argument, found before anything is posted */
+  DSV4RT_E_MISMATCH = 3, /* ranks disagree on a collective */
+  DSV4RT_E_TIMEOUT = 4, /* a time limit passed; the text names who is missing */
+  DSV4RT_E_RANK_LOST = 5, /* a rank left the job while others wait for it */
+  DSV4RT_E_REMOTE = 6,    /* another rank failed; the text names it */
+  DSV4RT_E_BACKEND = 7,   /* the backend's own library or the system failed */
+  DSV4RT_E_OOM = 8,     /* memory refused before it is touched, or exhausted */
+  DSV4RT_E_ABORTED = 9, /* a rank function ended with a code of its own */
+  DSV4RT_E_UNSUPPORTED = 10, /* no rule for this op, dtype and redop */
+  DSV4RT_E_MODULE = 11 /* module differs across ranks or does not fit the job */
 };
 
 /* Element types; 0..11 equal the numbers NCCL uses. */
@@ -107,9 +110,10 @@ enum {
 enum { DSV4RT_ARENA_STATE = 0, DSV4RT_ARENA_WORK = 1 };
 
 enum {
-  DSV4RT_ARG_PARAMETER = 0, /* parameter shard (or optimizer state) of this rank */
-  DSV4RT_ARG_BATCH = 1,     /* this rank's part of the batch */
-  DSV4RT_ARG_RESULT = 2     /* written by the step: loss, logits, gradients */
+  DSV4RT_ARG_PARAMETER =
+      0,                /* parameter shard (or optimizer state) of this rank */
+  DSV4RT_ARG_BATCH = 1, /* this rank's part of the batch */
+  DSV4RT_ARG_RESULT = 2 /* written by the step: loss, logits, gradients */
 };
 
 /* Lanes: 0 compute, 1 copies, 2.. communicators. `start` names the lane that
@@ -117,18 +121,18 @@ enum {
  * one lane, the calling thread, and ignores the number. */
 enum { DSV4RT_LANE_COMPUTE = 0, DSV4RT_LANE_COPY = 1 };
 
-/*--- Tables written by the compiler ------------------------------------------*/
+/*--- Tables written by the compiler -----------------------------------------*/
 
 /* One collective of the program. */
 typedef struct dsv4rt_site {
-  uint32_t op;      /* DSV4RT_OP_* */
-  uint32_t dtype;   /* element type */
-  uint32_t redop;   /* DSV4RT_SUM.. where op reduces */
-  uint32_t acc;     /* DSV4RT_ACC_* */
-  int64_t count;    /* per-rank elements as passed to start; -1 = dynamic */
-  uint32_t group;   /* index into groups */
-  uint32_t traffic; /* DSV4RT_TRAFFIC_* */
-  uint64_t arg;     /* argument word: peer list id of an exchange */
+  uint32_t op;          /* DSV4RT_OP_* */
+  uint32_t dtype;       /* element type */
+  uint32_t redop;       /* DSV4RT_SUM.. where op reduces */
+  uint32_t acc;         /* DSV4RT_ACC_* */
+  int64_t count;        /* per-rank elements as passed to start; -1 = dynamic */
+  uint32_t group;       /* index into groups */
+  uint32_t traffic;     /* DSV4RT_TRAFFIC_* */
+  uint64_t arg;         /* argument word: peer list id of an exchange */
   const char *location; /* source text for messages, not hashed; may be NULL */
 } dsv4rt_site;
 
@@ -143,11 +147,11 @@ typedef struct dsv4rt_group_desc {
 /* One argument of the compiled function: a buffer inside an arena. */
 typedef struct dsv4rt_argument {
   const char *name;
-  uint32_t arena;  /* DSV4RT_ARENA_* */
+  uint32_t arena; /* DSV4RT_ARENA_* */
   uint32_t dtype;
-  uint64_t offset; /* bytes from the start of the arena */
-  uint32_t rank;   /* number of dimensions */
-  uint32_t kind;   /* DSV4RT_ARG_* */
+  uint64_t offset;      /* bytes from the start of the arena */
+  uint32_t rank;        /* number of dimensions */
+  uint32_t kind;        /* DSV4RT_ARG_* */
   const int64_t *shape; /* `rank` sizes, row-major contiguous */
 } dsv4rt_argument;
 
@@ -155,18 +159,18 @@ typedef struct dsv4rt_argument {
  * valid until the module is closed. `*_size` is sizeof the element as the
  * compiler knew it, so that elements can grow. */
 typedef struct dsv4rt_module_desc {
-  uint32_t struct_size;  /* sizeof(dsv4rt_module_desc) */
-  uint32_t abi_version;  /* DSV4RT_ABI_VERSION the compiler wrote for */
+  uint32_t struct_size; /* sizeof(dsv4rt_module_desc) */
+  uint32_t abi_version; /* DSV4RT_ABI_VERSION the compiler wrote for */
   const char *name;
-  uint8_t hash[32];      /* of the program, source locations excluded */
+  uint8_t hash[32]; /* of the program, source locations excluded */
   uint32_t n_axes;
   uint32_t n_groups;
   uint32_t n_sites;
   uint32_t n_arguments;
-  uint32_t group_size;    /* sizeof(dsv4rt_group_desc) */
-  uint32_t site_size;     /* sizeof(dsv4rt_site) */
-  uint32_t argument_size; /* sizeof(dsv4rt_argument) */
-  uint32_t flags;         /* 0 */
+  uint32_t group_size;           /* sizeof(dsv4rt_group_desc) */
+  uint32_t site_size;            /* sizeof(dsv4rt_site) */
+  uint32_t argument_size;        /* sizeof(dsv4rt_argument) */
+  uint32_t flags;                /* 0 */
   const char *const *axis_names; /* n_axes */
   const int64_t *axis_sizes;     /* n_axes; ranks are row-major over them */
   const dsv4rt_group_desc *groups;
@@ -187,34 +191,35 @@ typedef struct dsv4rt_peer {
 
 /* How to start a job. Zero everywhere but struct_size is a legal default. */
 typedef struct dsv4rt_config {
-  uint32_t struct_size;    /* sizeof(dsv4rt_config) */
-  int32_t log_level;       /* 0 = default (warnings), 1 = silent, 2 = warnings */
-  const char *backend;     /* NULL or "host" */
-  int32_t rank;            /* ignored by dsv4rt_host_run */
-  int32_t world_size;      /* 0, or equal to nranks of dsv4rt_host_run */
-  int64_t op_timeout_ms;   /* per wait; 0 = 600000, negative = none */
-  int64_t exit_timeout_ms; /* after a failure, how long dsv4rt_host_run waits for
-                              ranks to return; 0 = 10000, negative = for ever */
+  uint32_t struct_size;  /* sizeof(dsv4rt_config) */
+  int32_t log_level;     /* 0 = default (warnings), 1 = silent, 2 = warnings */
+  const char *backend;   /* NULL or "host" */
+  int32_t rank;          /* ignored by dsv4rt_host_run */
+  int32_t world_size;    /* 0, or equal to nranks of dsv4rt_host_run */
+  int64_t op_timeout_ms; /* per wait; 0 = 600000, negative = none */
+  int64_t exit_timeout_ms;     /* how long dsv4rt_host_run waits for ranks to
+                                  return after a failure; 0 = 10000, negative =
+                                  for ever */
   uint64_t memory_limit_bytes; /* arenas of all ranks together; 0 = what the
                                   machine and its control group leave */
-  uint64_t stack_bytes;    /* of a rank's thread; 0 = 64 MiB */
+  uint64_t stack_bytes;        /* of a rank's thread; 0 = 64 MiB */
 } dsv4rt_config;
 
 /* Traffic since module_open or the last reset. */
 typedef struct dsv4rt_counters_v1 {
   uint32_t struct_size; /* sizeof(dsv4rt_counters_v1), set by the caller */
   uint32_t reserved;
-  uint64_t launches;    /* start calls; a start_v counts once, at its first site */
-  uint64_t calls;       /* operations: a start_v counts once per site */
+  uint64_t launches; /* start calls; a start_v counts once, at its first site */
+  uint64_t calls;    /* operations: a start_v counts once per site */
   uint64_t received_bytes; /* from other ranks: (N-1)/N of the full buffer for
                               all-gather and reduce-scatter, N-1 operands for
                               all-reduce and agree, listed bytes for exchange */
-  uint64_t wait_ns;     /* time this rank was blocked in waits */
+  uint64_t wait_ns;        /* time this rank was blocked in waits */
 } dsv4rt_counters_v1;
 
 #define DSV4RT_ALL_SITES UINT32_MAX
 
-/*--- Jobs and failures ---------------------------------------------------------*/
+/*--- Jobs and failures ------------------------------------------------------*/
 
 /* Version of the library: (major << 16) | minor. */
 DSV4RT_API uint32_t dsv4rt_abi_version(void);
@@ -257,7 +262,7 @@ DSV4RT_API size_t dsv4rt_error_text(const dsv4rt_world *world, char *buf,
 DSV4RT_API int32_t dsv4rt_rank(const dsv4rt_world *world);
 DSV4RT_API int32_t dsv4rt_world_size(const dsv4rt_world *world);
 
-/*--- Modules ---------------------------------------------------------------------*/
+/*--- Modules ----------------------------------------------------------------*/
 
 /* Open a compiled module. Collective over the world. Checks the tables, that
  * all ranks hold the same module, and that the product of the mesh axes is the
@@ -289,7 +294,8 @@ DSV4RT_API int32_t dsv4rt_group_rank(const dsv4rt_module *module,
 DSV4RT_API int32_t dsv4rt_group_size(const dsv4rt_module *module,
                                      uint32_t group);
 
-/* Counters of one site, or the sum over all with DSV4RT_ALL_SITES. Not raised. */
+/* Counters of one site, or the sum over all with DSV4RT_ALL_SITES. Not raised.
+ */
 DSV4RT_API int32_t dsv4rt_counters(const dsv4rt_module *module, uint32_t site,
                                    dsv4rt_counters_v1 *out);
 DSV4RT_API void dsv4rt_counters_reset(dsv4rt_module *module);
@@ -303,7 +309,7 @@ DSV4RT_API int32_t dsv4rt_module_touched_bytes(const dsv4rt_module *module,
                                                uint64_t begin, uint64_t end,
                                                uint64_t *touched_end);
 
-/*--- Hot path: what compiled code calls ---------------------------------------------*/
+/*--- Hot path: what compiled code calls -------------------------------------*/
 
 /* Common rules. Buffers are contiguous and aligned to their element. From start
  * to wait `src` may not be written nor `dst` read. All members of a group start
@@ -326,7 +332,8 @@ DSV4RT_API int64_t dsv4rt_reduce_scatter_start(dsv4rt_module *module,
                                                void *dst, int64_t count,
                                                int32_t lane);
 
-/* dst = reduction of all src, `count` elements each. In place when dst == src. */
+/* dst = reduction of all src, `count` elements each. In place when dst == src.
+ */
 DSV4RT_API int64_t dsv4rt_all_reduce_start(dsv4rt_module *module, uint32_t site,
                                            const void *src, void *dst,
                                            int64_t count, int32_t lane);

@@ -1,5 +1,10 @@
 //===- AllocationTest.cpp - The hot path does not allocate ----------------===//
 //
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Replaces operator new of the whole program, the runtime included, by one that
 // counts per thread.
 //

@@ -1,5 +1,10 @@
 //===- CollectiveTest.cpp - Every collective against its definition -------===//
 //
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Each case runs one (operation, element type, reduction) on one mesh, over all
 // groups and counts, out of place and in place. The members of each group are
 // written out, not computed.
@@ -39,7 +44,10 @@ const Mesh kMeshes[] = {
      {{"world", 3, {{0, 1}}},
       {"axis0", 1, {{0, 1}}},
       {"axis1", 2, {{0}, {1}}}}},
-    {"Three", {3}, 3, {{"world", 1, {{0, 1, 2}}}, {"none", 0, {{0}, {1}, {2}}}}},
+    {"Three",
+     {3},
+     3,
+     {{"world", 1, {{0, 1, 2}}}, {"none", 0, {{0}, {1}, {2}}}}},
     {"TwoByTwo",
      {2, 2},
      4,
@@ -65,11 +73,11 @@ struct Kind {
 };
 
 std::vector<Kind> listKinds() {
-  const uint32_t all[] = {DSV4RT_I8,   DSV4RT_U8,     DSV4RT_I32,    DSV4RT_U32,
-                          DSV4RT_I64,  DSV4RT_U64,    DSV4RT_F16,    DSV4RT_F32,
-                          DSV4RT_F64,  DSV4RT_BF16,   DSV4RT_F8E4M3,
-                          DSV4RT_F8E5M2, DSV4RT_I1};
-  const uint32_t summed[] = {DSV4RT_I32, DSV4RT_I64, DSV4RT_F16,
+  const uint32_t all[] = {DSV4RT_I8,  DSV4RT_U8,   DSV4RT_I32,    DSV4RT_U32,
+                          DSV4RT_I64, DSV4RT_U64,  DSV4RT_F16,    DSV4RT_F32,
+                          DSV4RT_F64, DSV4RT_BF16, DSV4RT_F8E4M3, DSV4RT_F8E5M2,
+                          DSV4RT_I1};
+  const uint32_t summed[] = {DSV4RT_I32,  DSV4RT_I64, DSV4RT_F16,
                              DSV4RT_BF16, DSV4RT_F32, DSV4RT_F64};
   std::vector<Kind> kinds;
   for (uint32_t dtype : all)
@@ -105,7 +113,7 @@ public:
                                   kind.redop != DSV4RT_SUM || count == 65));
     computeExpected();
     layOut(srcCount);
-    auto start = scatters ? dsv4rt_reduce_scatter_start
+    auto start = scatters                          ? dsv4rt_reduce_scatter_start
                  : kind.op == DSV4RT_OP_ALL_REDUCE ? dsv4rt_all_reduce_start
                                                    : dsv4rt_all_gather_start;
     int64_t token = start(module, site, src, dst, count, 0);
@@ -176,8 +184,7 @@ void PrintTo(const Kind &kind, std::ostream *os) {
   *os << dsv4rt_op_name(kind.op) << " " << dsv4rt_dtype_name(kind.dtype);
 }
 
-class CollectiveTest
-    : public testing::TestWithParam<std::tuple<Mesh, Kind>> {};
+class CollectiveTest : public testing::TestWithParam<std::tuple<Mesh, Kind>> {};
 
 TEST_P(CollectiveTest, MatchesDefinition) {
   const auto &[mesh, kind] = GetParam();
@@ -186,8 +193,9 @@ TEST_P(CollectiveTest, MatchesDefinition) {
     module.addSite(kind.op, kind.dtype,
                    module.addGroup(group.name, group.axisMask), kind.redop);
   std::vector<std::string> problems(mesh.ranks);
-  Outcome outcome =
-      runModule(mesh.ranks, module, [&, &mesh = mesh, &kind = kind](dsv4rt_module *opened) -> int32_t {
+  Outcome outcome = runModule(
+      mesh.ranks, module,
+      [&, &mesh = mesh, &kind = kind](dsv4rt_module *opened) -> int32_t {
         int rank = dsv4rt_rank(dsv4rt_module_world(opened));
         for (uint32_t site = 0; site < mesh.groups.size(); ++site)
           for (int64_t count : kCounts)

@@ -1,4 +1,9 @@
 //===- ExchangeTest.cpp - Messages between neighbours ---------------------===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "TestJob.h"
 
@@ -49,9 +54,9 @@ TEST(ExchangeTest, HaloOverTwoNeighbours) {
       recvs.push_back({rank - 2, 0, 0, 2});
     if (rank >= 1)
       recvs.push_back({rank - 1, 0, 2, kRows});
-    int64_t token = dsv4rt_exchange_start(
-        opened, 0, rows.data(), sends.size(), sends.data(), halo.data(),
-        recvs.size(), recvs.data(), 0);
+    int64_t token = dsv4rt_exchange_start(opened, 0, rows.data(), sends.size(),
+                                          sends.data(), halo.data(),
+                                          recvs.size(), recvs.data(), 0);
     // The lists are the runtime's own once start has returned.
     sends.assign(sends.size(), {0, 0, 99, 99});
     recvs.assign(recvs.size(), {0, 0, 99, 99});
@@ -81,9 +86,9 @@ TEST(ExchangeTest, PrefixWithOwnPart) {
       sends.push_back({to, 0, 0, kRows});
     for (int32_t from = 0; from <= rank; ++from)
       recvs.push_back({from, 0, from * kRows, kRows});
-    int64_t token = dsv4rt_exchange_start(
-        opened, 0, rows.data(), sends.size(), sends.data(), prefix.data(),
-        recvs.size(), recvs.data(), 0);
+    int64_t token = dsv4rt_exchange_start(opened, 0, rows.data(), sends.size(),
+                                          sends.data(), prefix.data(),
+                                          recvs.size(), recvs.data(), 0);
     int32_t status = dsv4rt_wait(opened, token, 0);
     dsv4rt_counters_v1 counters = {};
     counters.struct_size = sizeof(counters);

@@ -1,4 +1,7 @@
-/*===- HeaderTest.c - The interface is C11 and has the promised layout -------===*/
+/*===- HeaderTest.c - The interface as C11, and its layout --------*- C -*-===*\
+|* Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+\*===----------------------------------------------------------------------===*/
 
 #include "dsv4/Runtime/Runtime.h"
 
@@ -28,7 +31,8 @@ SAME(DSV4RT_MAX, 2);
 
 static int32_t return_rank_sum(dsv4rt_world *world, void *arg) {
   int32_t *ranks = (int32_t *)arg;
-  ranks[dsv4rt_rank(world)] = 10 * dsv4rt_world_size(world) + dsv4rt_rank(world);
+  ranks[dsv4rt_rank(world)] =
+      10 * dsv4rt_world_size(world) + dsv4rt_rank(world);
   return dsv4rt_status_of(world);
 }
 

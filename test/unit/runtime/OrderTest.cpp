@@ -1,4 +1,9 @@
 //===- OrderTest.cpp - Starts, waits, steps and counters ------------------===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "TestJob.h"
 
@@ -88,8 +93,8 @@ TEST(OrderTest, SourceIsFreeAfterWait) {
   std::vector<std::vector<int32_t>> gathered(2, std::vector<int32_t>(2));
   Outcome outcome = runModule(2, module, [&](dsv4rt_module *opened) -> int32_t {
     int32_t rank = getRank(opened), src = 40 + rank;
-    int64_t token = dsv4rt_all_gather_start(opened, 0, &src,
-                                            gathered[rank].data(), 1, 0);
+    int64_t token =
+        dsv4rt_all_gather_start(opened, 0, &src, gathered[rank].data(), 1, 0);
     if (rank == 1)
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     int32_t status = dsv4rt_wait(opened, token, 0);
@@ -112,8 +117,8 @@ TEST(OrderTest, ManyInFlight) {
     std::vector<int64_t> values(kOperations), tokens(kOperations);
     for (int i = 0; i < kOperations; ++i) {
       values[i] = (rank + 1) * i;
-      tokens[i] = dsv4rt_all_reduce_start(opened, 0, &values[i], &values[i], 1,
-                                          0);
+      tokens[i] =
+          dsv4rt_all_reduce_start(opened, 0, &values[i], &values[i], 1, 0);
     }
     for (int i = kOperations; i-- > 0;)
       if (int32_t status = dsv4rt_wait(opened, tokens[i], 0))
@@ -202,8 +207,7 @@ TEST(OrderTest, TestMakesProgress) {
     int32_t rank = getRank(opened), src = rank + 1, status;
     if (rank == 1)
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    int64_t token =
-        dsv4rt_all_reduce_start(opened, 0, &src, &sums[rank], 1, 0);
+    int64_t token = dsv4rt_all_reduce_start(opened, 0, &src, &sums[rank], 1, 0);
     while ((status = dsv4rt_test(opened, token)) == DSV4RT_PENDING) {
       ++polls[rank];
       std::this_thread::yield();

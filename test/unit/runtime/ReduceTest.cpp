@@ -1,7 +1,12 @@
 //===- ReduceTest.cpp - Kernels against the definition of the formats -----===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
-#include "DataType.h"
 #include "Reduce.h"
+#include "DataType.h"
 #include "Reference.h"
 
 #include <gtest/gtest.h>
@@ -15,20 +20,23 @@ using namespace dsv4::test;
 
 namespace {
 
-using Select = ReduceFn (*)(uint32_t, uint32_t);
+struct Select {
+  const char *name;
+  ReduceFn (*get)(uint32_t, uint32_t);
+};
+void PrintTo(const Select &select, std::ostream *os) { *os << select.name; }
 
 class ReduceTest : public testing::TestWithParam<Select> {
 protected:
   ReduceFn get(uint32_t dtype, uint32_t redop) {
-    return GetParam()(dtype, redop);
+    return GetParam().get(dtype, redop);
   }
 };
 
-const uint32_t kDataTypes[] = {DSV4RT_I8,   DSV4RT_U8,     DSV4RT_I32,
-                               DSV4RT_U32,  DSV4RT_I64,    DSV4RT_U64,
-                               DSV4RT_F16,  DSV4RT_F32,    DSV4RT_F64,
-                               DSV4RT_BF16, DSV4RT_F8E4M3, DSV4RT_F8E5M2,
-                               DSV4RT_I1};
+const uint32_t kDataTypes[] = {
+    DSV4RT_I8,     DSV4RT_U8,     DSV4RT_I32, DSV4RT_U32, DSV4RT_I64,
+    DSV4RT_U64,    DSV4RT_F16,    DSV4RT_F32, DSV4RT_F64, DSV4RT_BF16,
+    DSV4RT_F8E4M3, DSV4RT_F8E5M2, DSV4RT_I1};
 
 TEST_P(ReduceTest, MatchesDefinition) {
   for (uint32_t dtype : kDataTypes)
@@ -49,8 +57,8 @@ TEST_P(ReduceTest, MatchesDefinition) {
         Bytes result(count * getWidth(dtype));
         reduce(sources.data(), numSources, begin, count, result.data());
         Bytes expected = reduceInOrder(dtype, redop, operands, begin, count);
-        EXPECT_TRUE(haveEqualElements(dtype, result.data(), expected.data(),
-                                      count))
+        EXPECT_TRUE(
+            haveEqualElements(dtype, result.data(), expected.data(), count))
             << dsv4rt_dtype_name(dtype) << " " << dsv4rt_redop_name(redop)
             << " of " << numSources;
       }
@@ -90,8 +98,8 @@ TEST_P(ReduceTest, RoundsEveryValueOfTheFormat) {
         float sum = float(decode16(all[i], exponentBits)) +
                     float(decode16(addend[i], exponentBits));
         uint16_t expected = encode16(sum, exponentBits);
-        bool nan = std::isnan(sum) &&
-                   std::isnan(decode16(result[i], exponentBits));
+        bool nan =
+            std::isnan(sum) && std::isnan(decode16(result[i], exponentBits));
         wrong += !nan && result[i] != expected;
       }
       EXPECT_EQ(wrong, 0) << dsv4rt_dtype_name(dtype);
@@ -155,8 +163,9 @@ TEST_P(ReduceTest, RefusesWhatHasNoRule) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Baseline, ReduceTest,
-                         testing::Values(&getBaselineReduceKernel));
+                         testing::Values(Select{"baseline",
+                                                &getBaselineReduceKernel}));
 INSTANTIATE_TEST_SUITE_P(Avx2, ReduceTest,
-                         testing::Values(&getAvx2ReduceKernel));
+                         testing::Values(Select{"avx2", &getAvx2ReduceKernel}));
 
 } // namespace

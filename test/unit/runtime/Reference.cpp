@@ -1,4 +1,9 @@
 //===- Reference.cpp - Expected values, computed another way --------------===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Reference.h"
 
@@ -66,9 +71,9 @@ uint16_t encode16(double value, int exponentBits) {
   int unit = std::max(exponent - 1, 1 - bias) - mantissaBits;
   double steps = std::nearbyint(std::ldexp(std::fabs(value), -unit));
   // Steps of the format are consecutive codes, carries included.
-  double code = std::max(exponent - 1 + bias - 1, 0) *
-                    std::ldexp(1.0, mantissaBits) +
-                steps;
+  double code =
+      std::max(exponent - 1 + bias - 1, 0) * std::ldexp(1.0, mantissaBits) +
+      steps;
   return code >= infinity ? sign | infinity
                           : sign | static_cast<uint16_t>(code);
 }
@@ -102,13 +107,15 @@ double makeFloat(uint64_t bits, bool special) {
     default:
       break;
     }
-  double mantissa = 1.0 + double((bits >> 8) & 0xFFFFFFFFFull) / 0x1000000000ull;
+  double mantissa =
+      1.0 + double((bits >> 8) & 0xFFFFFFFFFull) / 0x1000000000ull;
   double value = std::ldexp(mantissa, int(bits >> 44 & 15) - 9);
   return bits >> 63 ? -value : value;
 }
 
 /// Calls `body` with the C++ type that holds one element.
-template <class Body> auto dispatch(uint32_t dtype, Body body) {
+template <class Body>
+auto dispatch(uint32_t dtype, Body body) {
   switch (dtype) {
   case DSV4RT_I8:
     return body(int8_t());
@@ -132,27 +139,32 @@ template <class Body> auto dispatch(uint32_t dtype, Body body) {
   }
 }
 
-template <class T> T getElement(const Bytes &bytes, int64_t index) {
+template <class T>
+T getElement(const Bytes &bytes, int64_t index) {
   T value;
   std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
   return value;
 }
 
-template <class T> void setElement(Bytes &bytes, int64_t index, T value) {
+template <class T>
+void setElement(Bytes &bytes, int64_t index, T value) {
   std::memcpy(bytes.data() + index * sizeof(T), &value, sizeof(T));
 }
 
 /// Integer sum without overflow of the signed type.
-template <class T> T addWrapping(T a, T b) {
+template <class T>
+T addWrapping(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     using U = std::make_unsigned_t<T>;
-    return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
+    return static_cast<T>(
+        static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
   } else {
     return a + b;
   }
 }
 
-template <class T> T combine(uint32_t redop, T a, T b) {
+template <class T>
+T combine(uint32_t redop, T a, T b) {
   if (redop == DSV4RT_SUM)
     return addWrapping(a, b);
   bool wantMax = redop == DSV4RT_MAX;
@@ -226,8 +238,9 @@ bool haveEqualElements(uint32_t dtype, const unsigned char *a,
       return std::isnan(getElement<float>(element, 0));
     if (dtype == DSV4RT_F64)
       return std::isnan(getElement<double>(element, 0));
-    return isFloat(dtype) && std::isnan(decode16(getElement<uint16_t>(element, 0),
-                                                 dtype == DSV4RT_F16 ? 5 : 8));
+    return isFloat(dtype) &&
+           std::isnan(decode16(getElement<uint16_t>(element, 0),
+                               dtype == DSV4RT_F16 ? 5 : 8));
   };
   for (int64_t i = 0; i < count; ++i)
     if (std::memcmp(a + i * width, b + i * width, width) != 0 &&

@@ -1,5 +1,10 @@
 //===- Reference.h - Expected values, computed another way ------*- C++ -*-===//
 //
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Scalars are decoded to double by the definition of the format and rounded
 // back by std::nearbyint on a scaled value; nothing is shared with the runtime.
 //

@@ -1,4 +1,9 @@
 //===- TestJob.cpp - Jobs and module descriptors for tests ----------------===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "TestJob.h"
 

@@ -1,4 +1,9 @@
 //===- TestJob.h - Jobs and module descriptors for tests --------*- C++ -*-===//
+//
+// Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef DSV4_TEST_RUNTIME_TESTJOB_H
 #define DSV4_TEST_RUNTIME_TESTJOB_H
