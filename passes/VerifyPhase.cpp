@@ -59,9 +59,9 @@ LogicalResult verifyPlan(mlir::ModuleOp module) {
   auto function = findModelFunction(module);
   if (failed(function))
     return failure();
-  if (!*function)
-    return success();
-  auto owners = ParameterOwners::create(*function);
+  FailureOr<ParameterOwners> owners = ParameterOwners();
+  if (*function)
+    owners = ParameterOwners::create(*function);
   if (failed(owners))
     return failure();
   for (auto unit : module.getOps<FsdpUnitOp>())

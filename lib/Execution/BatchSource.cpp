@@ -128,14 +128,14 @@ llvm::Expected<BatchSource> BatchSource::open(const Program &program,
       if ((tensor = file->find(field.name))) {
         std::string problem = findProblem(program, field, *tensor);
         if (!problem.empty())
-          problems.add((file->getFilename() + ": tensor \"" + field.name +
-                        "\" " + problem)
+          problems.add((file->getFilename() + ": tensor '" + field.name +
+                        "' " + problem)
                            .str());
         break;
       }
     }
     if (!tensor)
-      problems.add("batch field \"" + field.name + "\" of shape " +
+      problems.add("batch field '" + field.name + "' of shape " +
                    formatShape(field.getGlobalShape()) +
                    " is in no file of the batch");
     source.fields[field.name] = tensor;

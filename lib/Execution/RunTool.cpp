@@ -182,16 +182,19 @@ void RunTool::reportNaNs() {
   progress.clear();
   for (const NaNPlace &place : *nans)
     llvm::WithColor::warning(llvm::errs(), "dsv4-run")
-        << "first NaN of " << place.kind << " \"" << place.name << "\" is at "
+        << "first NaN of " << place.kind << " '" << place.name << "' is at "
         << place.position << "\n";
 }
 
 static llvm::Error writeReport(StringRef path, const ReportInput &input) {
   llvm::json::Value report(buildReport(input));
-  return llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
+  llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
     os << llvm::formatv("{0:2}\n", report);
     return llvm::Error::success();
   });
+  if (!error)
+    return error;
+  return llvm::createStringError(path + ": " + llvm::toString(std::move(error)));
 }
 
 /// All files or none: what was written before a failure is removed.
@@ -207,7 +210,7 @@ int RunTool::writeFiles() {
         written.push_back(path);
       return true;
     }
-    fail(kExitInput, path + ": " + llvm::toString(std::move(error)));
+    fail(kExitInput, std::move(error));
     for (StringRef other : written)
       llvm::sys::fs::remove(other);
     return false;
@@ -284,8 +287,8 @@ int RunTool::run() {
   for (const ResultComparison &comparison :
        comparisons.value_or(std::vector<ResultComparison>()))
     if (!comparison.agrees)
-      return fail(kExitComparison, "result \"" + comparison.name +
-                                       "\" differs from that of one rank");
+      return fail(kExitComparison, "result '" + comparison.name +
+                                       "' differs from that of one rank");
   return kExitSuccess;
 }
 

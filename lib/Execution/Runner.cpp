@@ -165,8 +165,8 @@ int32_t RankRun::gatherResults() {
       findOtherResult(job.program, rank, state, job.outcome.results);
   if (other.empty())
     return DSV4RT_OK;
-  std::string text = "result \"" + other +
-                     "\" is replicated, but differs from that of the first "
+  std::string text = "result '" + other +
+                     "' is replicated, but differs from that of the first "
                      "rank that holds it";
   return dsv4rt_raise(world, DSV4RT_E_MISMATCH, text.c_str());
 }

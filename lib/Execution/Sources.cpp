@@ -77,7 +77,7 @@ ParameterSource::createFromNames(const Program &program) {
     if (fits)
       source.entries[name] = {tensor.dtype, *rule, nullptr};
     else
-      problems.add("no rule fills parameter \"" + name.str() + "\" of " +
+      problems.add("no rule fills parameter '" + name.str() + "' of " +
                    dsv4rt_dtype_name(tensor.dtype) + " " +
                    formatShape(tensor.shape) + " by its name");
   }
@@ -128,12 +128,12 @@ ParameterSource::open(const Program &program,
     for (const TensorRef &tensor : source.files.back()->getTensors()) {
       std::string mismatch = source.addTensor(program, tensor);
       if (!mismatch.empty())
-        problems.add(path + ": tensor \"" + tensor.name + "\" " + mismatch);
+        problems.add(path + ": tensor '" + tensor.name + "' " + mismatch);
     }
   }
   for (const auto &[name, tensor] : program.parameters)
     if (!source.entries.contains(name))
-      problems.add("parameter \"" + name.str() + "\" is in none of the files");
+      problems.add("parameter '" + name.str() + "' is in none of the files");
   if (problems)
     return problems.takeError();
   return std::move(source);

@@ -162,7 +162,7 @@ TEST_F(ProgramTest, RefusesWrongArguments) {
 
 TEST_F(ProgramTest, RefusesCodeThatRanksCannotShare) {
   auto compile = [&](StringRef body) {
-    std::string text = "module {" + body.str() +
+    std::string text = "module {" + body.str() + "\n" +
                        "llvm.func @dsv4_step(%m: !llvm.ptr, %s: !llvm.ptr, "
                        "%w: !llvm.ptr) -> i32 {"
                        "  %r = llvm.call @f() : () -> i32\n"

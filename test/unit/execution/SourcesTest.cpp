@@ -87,7 +87,7 @@ TEST_F(SourcesTest, UnknownVectorsCannotBeSeeded) {
   auto source = ParameterSource::createFromNames(program);
   ASSERT_FALSE(source);
   EXPECT_EQ(llvm::toString(source.takeError()),
-            "no rule fills parameter \"head.bias\" of f32 [3] by its name");
+            "no rule fills parameter 'head.bias' of f32 [3] by its name");
 }
 
 TEST_F(SourcesTest, AllProblemsOfParameterFilesAreListed) {
@@ -95,28 +95,28 @@ TEST_F(SourcesTest, AllProblemsOfParameterFilesAreListed) {
           asBytes<float>(embedding)},
          {"lm_head.weight", TensorType::BF16, {3}, asBytes<uint16_t>(norm)}});
   EXPECT_EQ(openParameters(),
-            place(": tensor \"model.embed_tokens.weight\" has shape [3, 4], "
+            place(": tensor 'model.embed_tokens.weight' has shape [3, 4], "
                   "expected [4, 3]\n") +
-                place(": tensor \"lm_head.weight\" is no parameter of the "
+                place(": tensor 'lm_head.weight' is no parameter of the "
                       "program\n") +
-                "parameter \"model.norm.weight\" is in none of the files");
+                "parameter 'model.norm.weight' is in none of the files");
 }
 
 TEST_F(SourcesTest, TypesMustBeTheStoredOnes) {
   write({{"model.embed_tokens.weight", TensorType::F32, {4, 3},
           asBytes<float>(embedding)},
          {"model.norm.weight", TensorType::F16, {3}, asBytes<uint16_t>(norm)}});
-  EXPECT_EQ(openParameters(), place(": tensor \"model.norm.weight\" has type "
+  EXPECT_EQ(openParameters(), place(": tensor 'model.norm.weight' has type "
                                     "F16, expected BF16"));
 }
 
 TEST_F(SourcesTest, TokenIdsAndLabelsAreInTheVocabulary) {
   EXPECT_EQ(openBatch({0, 1, 2, 3}, {3, -100, 0, 1}), "");
   EXPECT_EQ(openBatch({0, 1, 4, 3}, {0, 0, 0, 0}),
-            place(": tensor \"input_ids\" has 4 at [1, 0], expected a value in "
+            place(": tensor 'input_ids' has 4 at [1, 0], expected a value in "
                   "[0, 4)"));
   EXPECT_EQ(openBatch({0, 1, 2, 3}, {0, -1, 0, 0}),
-            place(": tensor \"labels\" has -1 at [0, 1], expected a value in "
+            place(": tensor 'labels' has -1 at [0, 1], expected a value in "
                   "[0, 4) or -100"));
 }
 
@@ -126,7 +126,7 @@ TEST_F(SourcesTest, BatchFieldsHaveTheirShape) {
   auto source = BatchSource::open(program, path.str().str());
   ASSERT_FALSE(source);
   EXPECT_EQ(llvm::toString(source.takeError()),
-            place(": tensor \"input_ids\" has shape [4, 1], expected [2, 2]\n") +
-                "batch field \"labels\" of shape [2, 2] is in no file of the "
+            place(": tensor 'input_ids' has shape [4, 1], expected [2, 2]\n") +
+                "batch field 'labels' of shape [2, 2] is in no file of the "
                 "batch");
 }

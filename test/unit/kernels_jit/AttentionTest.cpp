@@ -101,10 +101,11 @@ std::vector<T> run(const Problem &p, Pool form, const Data<T> &data,
              {"e", TypeInfo<T>::name},
              {"w", TypeInfo<Wide<T>>::name}});
   // One program serves every rank: parts differ in their offsets only.
-  static std::map<std::string, std::unique_ptr<JitKernel>> kernels;
-  std::unique_ptr<JitKernel> &kernel = kernels[text];
+  // Never destroyed: the engine outlives no static object of LLVM.
+  static auto *kernels = new std::map<std::string, JitKernel *>;
+  JitKernel *&kernel = (*kernels)[text];
   if (!kernel)
-    kernel = std::make_unique<JitKernel>(text);
+    kernel = new JitKernel(text);
   auto query = slice(data.query, p.batch, p.length, firstQuery, queries);
   auto keys = slice(data.keys, p.batch, p.length, firstKey, keyRows);
   std::vector<int64_t> selected(1);
