@@ -11,13 +11,15 @@
 //
 //   dsv4.fsdp_unit @unit_0 ... params ["model.norm.weight"] gather bf16 ...
 //   func.func @forward(%w: tensor<64xf32> {dsv4.param = "model.norm.weight"}) {
-//     %c = linalg.generic ... ins(%w) { arith.truncf }
+//     %c = linalg.generic ... ins(%w) {
+//       arith.truncf ...
 //   ->
-//     %c = linalg.generic ... ins(%w) attrs = {dsv4.cast = "policy"} { arith.truncf }
+//     %c = linalg.generic ... ins(%w) attrs = {dsv4.cast = "policy"} {
+//       arith.truncf ...
 //
-// Operations are built for the dtypes that they compute with, so this pass never
-// inserts a cast: a graph that reads such a parameter in any other way contradicts its
-// policy, and is refused.
+// Operations are built for the dtypes that they compute with, so this pass
+// never inserts a cast: a graph that reads such a parameter in any other way
+// contradicts its policy, and is refused.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,9 +56,9 @@ LogicalResult findPolicyCasts(func::FuncOp function, FsdpUnitOp unit,
     auto cast = findFloatCast(user);
     if (!isElementwiseCastOf(user, argument) || cast->to != gathered) {
       auto diagnostic = emitError(argument.getLoc())
-                        << "parameter " << parameter.name
-                        << " is gathered in " << gathered
-                        << ", but the graph computes with " << stored;
+                        << "parameter " << parameter.name << " is gathered in "
+                        << gathered << ", but the graph computes with "
+                        << stored;
       diagnostic.attachNote(user->getLoc())
           << "used here, expected a cast to " << gathered << ", got '"
           << user->getName() << "'";

@@ -12,7 +12,10 @@
 //
 //   module { func.func @forward ... }
 //   ->
-//   module { dsv4.mesh @mesh ["dp_shard" = 2, "cp" = 4]  func.func @forward ... }
+//   module {
+//     dsv4.mesh @mesh ["dp_shard" = 2, "cp" = 4]
+//     func.func @forward ...
+//   }
 //
 // A mesh that the module declares already is never replaced.
 //
@@ -45,11 +48,12 @@ LogicalResult parseAxis(Operation *op, StringRef piece,
                         SmallVectorImpl<MeshAxis> &axes) {
   auto [name, sizeText] = piece.split(':');
   if (name.size() == piece.size())
-    return op->emitError()
-           << "'mesh' must list axes as \"name:size\", got \"" << piece << "\"";
+    return op->emitError() << "'mesh' must list axes as \"name:size\", got \""
+                           << piece << "\"";
   if (name == "ep")
-    return op->emitError() << "axis \"ep\" is not supported: routed experts are "
-                              "sharded like all other parameters";
+    return op->emitError()
+           << "axis \"ep\" is not supported: routed experts are "
+              "sharded like all other parameters";
   if (!llvm::is_contained({"replicate", "dp_shard", "cp"}, name))
     return op->emitError() << "axis must be one of \"replicate\", "
                               "\"dp_shard\", \"cp\", got \""
@@ -139,9 +143,9 @@ private:
   LogicalResult checkExisting(Operation *existing, ArrayRef<MeshAxis> axes) {
     auto declared = dyn_cast<MeshOp>(existing);
     if (!declared)
-      return existing->emitError() << "symbol @" << kMeshName
-                                   << " must be a dsv4.mesh, got '"
-                                   << existing->getName() << "'";
+      return existing->emitError()
+             << "symbol @" << kMeshName << " must be a dsv4.mesh, got '"
+             << existing->getName() << "'";
     if (mesh.empty() || hasAxes(declared, axes))
       return success();
     return declared.emitOpError()

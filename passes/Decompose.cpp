@@ -23,8 +23,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dsv4/Passes/Passes.h"
 #include "decompose/Decompose.h"
+#include "dsv4/Passes/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -47,8 +47,9 @@ LogicalResult verifyArguments(func::FuncOp kernel) {
       continue;
     SmallVector<int64_t> strides;
     int64_t offset = 0;
-    if (!type.hasStaticShape() || failed(type.getStridesAndOffset(strides, offset)) ||
-        offset != 0 || llvm::is_contained(strides, ShapedType::kDynamic))
+    if (!type.hasStaticShape() ||
+        failed(type.getStridesAndOffset(strides, offset)) || offset != 0 ||
+        llvm::is_contained(strides, ShapedType::kDynamic))
       return kernel.emitOpError()
              << "argument " << argument.getArgNumber()
              << " must have a static shape, constant strides and offset 0, got "
@@ -58,6 +59,9 @@ LogicalResult verifyArguments(func::FuncOp kernel) {
 }
 
 LogicalResult decomposeOp(Operation *op, RuntimeCalls &runtime, Emitter &e) {
+  auto style = dyn_cast<DestinationStyleOpInterface>(op);
+  if (style && !style.hasPureBufferSemantics())
+    return op->emitOpError("works on tensors, expected memrefs in a kernel");
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](linalg::LinalgOp linalgOp) {
         return decomposeLinalg(linalgOp, runtime, e);
@@ -102,8 +106,8 @@ struct Decompose : impl::DecomposePassBase<Decompose> {
       OpBuilder builder(&op);
       Operation *structured = &op;
       if (auto copy = dyn_cast<memref::CopyOp>(op))
-        structured = linalg::CopyOp::create(builder, op.getLoc(), copy.getSource(),
-                                            copy.getTarget());
+        structured = linalg::CopyOp::create(builder, op.getLoc(),
+                                            copy.getSource(), copy.getTarget());
       builder.setInsertionPoint(structured);
       Emitter e(builder, op.getLoc());
       if (failed(decomposeOp(structured, runtime, e)))

@@ -50,14 +50,15 @@ LogicalResult verifyAcyclic(ArrayRef<dsv4::ModuleOp> modules) {
         unsigned index = cast<OpResult>(result).getResultNumber();
         result = getYield(source).getOperand(index);
         if (++numSteps > numResults)
-          return module.emitOpError() << "yields a value that depends only on "
-                                         "its own result, expected an operation";
+          return module.emitOpError()
+                 << "yields a value that depends only on "
+                    "its own result, expected an operation";
       }
     }
   return success();
 }
 
-/// Gives the operations of `module`, those of modules inside excepted, its path.
+/// Gives the operations of `module` its path, those of modules inside excepted.
 /// Terminators go with their region.
 void labelOperations(dsv4::ModuleOp module) {
   module.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {

@@ -9,7 +9,8 @@
 //
 //   func.func private @k(%a: memref<8x64xf32>, %p: index) {dsv4.kernel}
 //   -->
-//   llvm.func @k(%a: !llvm.ptr {llvm.noalias}, %p: i64) {passthrough = ["noinline"]}
+//   llvm.func @k(%a: !llvm.ptr {llvm.noalias}, %p: i64) {passthrough =
+//   ["noinline"]}
 //
 // Inlining a kernel into its callers would make compile time superlinear in
 // the number of layers. No flag that lets LLVM reorder sums is ever set.
@@ -19,9 +20,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dsv4/Passes/Passes.h"
 #include "decompose/MathExpansion.h"
 #include "dsv4/IR/Dsv4Dialect.h"
+#include "dsv4/Passes/Passes.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
@@ -68,6 +69,24 @@ private:
 
 } // namespace
 
+/// What is left of the math dialect must be single instructions: the LLVM
+/// intrinsic of any other function is a call of the C library.
+static LogicalResult verifyExpanded(func::FuncOp kernel) {
+  WalkResult result = kernel.walk([](Operation *op) {
+    if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
+        isa<math::FmaOp, math::SqrtOp, math::AbsFOp, math::AbsIOp,
+            math::FloorOp, math::CeilOp, math::RoundEvenOp, math::TruncOp,
+            math::CopySignOp, math::CountLeadingZerosOp,
+            math::CountTrailingZerosOp, math::CtPopOp, math::IsNaNOp,
+            math::IsFiniteOp, math::IsInfOp>(op))
+      return WalkResult::advance();
+    op->emitOpError() << "on " << op->getResult(0).getType()
+                      << " has no expansion into arithmetic";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LowerToLLVMOptions KernelLowering::getOptions(MLIRContext *context) {
   LowerToLLVMOptions options(context);
   options.useBarePtrCallConv = true;
@@ -101,6 +120,8 @@ KernelLowering::KernelLowering(::mlir::ModuleOp module)
 LogicalResult KernelLowering::run(func::FuncOp kernel) {
   if (failed(applyPatternsGreedily(kernel, expansion)))
     return kernel.emitOpError("mathematics could not be expanded");
+  if (failed(verifyExpanded(kernel)))
+    return failure();
   IRRewriter rewriter(context);
   DominanceInfo dominance(kernel);
   eliminateCommonSubExpressions(rewriter, dominance, kernel);

@@ -9,11 +9,12 @@
 // dtype, and writes the decision down as symbols:
 //
 //   dsv4.mesh @mesh ["dp_shard" = 2, "cp" = 4]
-//   func.func @forward(%w: tensor<96x64xbf16> {dsv4.param = "model.embed_tokens.weight"}, ...)
+//   func.func @forward(%w: tensor<64xbf16> {dsv4.param = "model.norm.weight"})
 //   ->
 //   dsv4.mesh @mesh ["dp_shard" = 2, "cp" = 4]
-//   dsv4.fsdp_unit @unit_0 roots ["model.embed_tokens"] on @mesh ["dp_shard", "cp"]
-//     params ["model.embed_tokens.weight"] gather bf16 reduce f32
+//   dsv4.fsdp_unit @unit_0 roots ["model"] on @mesh ["dp_shard", "cp"]
+//     params ["model.norm.weight"] gather bf16 reduce f32
+//   func.func @forward(%w: tensor<64xbf16> {dsv4.param = "model.norm.weight"})
 //
 // The decision itself is FsdpUnitGraph's. Functions are not touched; a module
 // that has the same units already is left alone, one that has others is
@@ -73,7 +74,8 @@ FailureOr<ArrayAttr> parseFsdpAxes(mlir::ModuleOp module, MeshOp mesh,
   return Builder(module.getContext()).getStrArrayAttr(axes);
 }
 
-FailureOr<FsdpPlanOptions> parseParamDtype(mlir::ModuleOp module, StringRef text) {
+FailureOr<FsdpPlanOptions> parseParamDtype(mlir::ModuleOp module,
+                                           StringRef text) {
   Builder builder(module.getContext());
   if (text == "as-stored")
     return FsdpPlanOptions{};
@@ -104,10 +106,9 @@ FailureOr<FsdpUnitGraph> computeGraph(func::FuncOp function,
   function->walk([&](dsv4::ModuleOp op) {
     modules.push_back({op.getPath(), op.getClassName()});
   });
-  return FsdpUnitGraph::compute(
-      inputs, modules, options, [&](unsigned index) {
-        return emitError(getArgumentLoc(function, parameters[index].argument));
-      });
+  return FsdpUnitGraph::compute(inputs, modules, options, [&](unsigned index) {
+    return emitError(getArgumentLoc(function, parameters[index].argument));
+  });
 }
 
 SmallVector<UnitDecision> getDecisions(const FsdpUnitGraph &graph,
@@ -120,11 +121,10 @@ SmallVector<UnitDecision> getDecisions(const FsdpUnitGraph &graph,
     SmallVector<Attribute> params;
     for (unsigned index : unit.parameters)
       params.push_back(parameters[index].name);
-    decisions.push_back({"unit_" + std::to_string(i), axes,
-                         builder.getStrArrayAttr(roots),
-                         builder.getArrayAttr(params), unit.gatherDtype,
-                         unit.reduceDtype, unit.kind == FsdpUnitKind::Island,
-                         unit.isMixed});
+    decisions.push_back(
+        {"unit_" + std::to_string(i), axes, builder.getStrArrayAttr(roots),
+         builder.getArrayAttr(params), unit.gatherDtype, unit.reduceDtype,
+         unit.kind == FsdpUnitKind::Island, unit.isMixed});
   }
   return decisions;
 }
@@ -155,14 +155,14 @@ LogicalResult verifyExisting(MutableArrayRef<FsdpUnitOp> existing,
 }
 
 /// The names of new units must be free.
-LogicalResult verifyNames(mlir::ModuleOp module, ArrayRef<UnitDecision> decisions) {
+LogicalResult verifyNames(mlir::ModuleOp module,
+                          ArrayRef<UnitDecision> decisions) {
   SymbolTable symbols(module);
   for (const UnitDecision &decision : decisions)
     if (Operation *symbol = symbols.lookup(decision.name))
-      return symbol->emitError()
-             << "symbol @" << decision.name
-             << " must be free for an FSDP unit, got '" << symbol->getName()
-             << "'";
+      return symbol->emitError() << "symbol @" << decision.name
+                                 << " must be free for an FSDP unit, got '"
+                                 << symbol->getName() << "'";
   return success();
 }
 

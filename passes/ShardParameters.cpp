@@ -5,19 +5,22 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every rank of model IR holds all parameters. Afterwards each holds its slice of
-// the unit's flat buffers, and one operation per unit makes the parameters:
+// Every rank of model IR holds all parameters. Afterwards each holds its slice
+// of the unit's flat buffers, and one operation per unit makes the parameters:
 //
-//   func.func @forward(%x: ..., %w: tensor<4x8xf32> {dsv4.param = "model.norm.weight"}) {
+//   func.func @forward(%x: ..., %w: tensor<4x8xf32> {dsv4.param = ...}) {
 //     %y = linalg.generic ... ins(%x, %w)
 //   ->
-//   func.func @forward(%x: ..., %s: tensor<16xf32> {dsv4.shard = @unit_0, dsv4.buffer_index = 0}) {
-//     %w = dsv4.unshard @unit_0(%s) on @mesh ["cp"] : (tensor<16xf32>) -> tensor<4x8xf32>
+//   func.func @forward(%x: ...,
+//                      %s: tensor<16xf32> {dsv4.shard = @unit_0,
+//                                          dsv4.buffer_index = 0 : i64}) {
+//     %w = dsv4.unshard @unit_0(%s) on @mesh ["cp"]
+//       : (tensor<16xf32>) -> tensor<4x8xf32>
 //     %y = linalg.generic ... ins(%x, %w)
 //
 // Runs on local shapes, after -dsv4-partition-sequence. All other arguments and
-// all results stay as they are. Nothing is gathered for a unit that no operation
-// uses, and nothing is gathered twice.
+// all results stay as they are. Nothing is gathered for a unit that no
+// operation uses, and nothing is gathered twice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -107,8 +110,7 @@ FailureOr<UnitDecision> decideUnit(func::FuncOp function, FsdpUnitOp unit,
     auto parameter = owners.take(unit, name);
     if (failed(parameter))
       return failure();
-    decision.parameters.push_back(
-        function.getArgument((*parameter)->argument));
+    decision.parameters.push_back(function.getArgument((*parameter)->argument));
     flat.push_back({name, cast<RankedTensorType>((*parameter)->type),
                     (*parameter)->isFrozen});
   }
@@ -171,12 +173,13 @@ void addUnshard(const UnitDecision &decision, ValueRange shards) {
   SmallVector<Type> types;
   for (BlockArgument parameter : decision.parameters)
     types.push_back(parameter.getType());
-  auto unshard = UnshardOp::create(
-      builder, unit.getLoc(), types,
-      FlatSymbolRefAttr::get(unit.getSymNameAttr()), shards,
-      unit.getMeshAttr(), unit.getAxesAttr());
-  if (!unit.getRoots().empty() && unit.getRoots()[0] != builder.getStringAttr(""))
-    unshard->setAttr(kPathAttr, unit.getRoots()[0]);
+  auto unshard =
+      UnshardOp::create(builder, unit.getLoc(), types,
+                        FlatSymbolRefAttr::get(unit.getSymNameAttr()), shards,
+                        unit.getMeshAttr(), unit.getAxesAttr());
+  auto roots = unit.getRoots().getAsRange<StringAttr>();
+  if (!roots.empty() && !(*roots.begin()).empty())
+    unshard->setAttr(kPathAttr, *roots.begin());
   for (auto [i, result] : llvm::enumerate(unshard.getResults()))
     BlockArgument(decision.parameters[i]).replaceAllUsesWith(result);
 }

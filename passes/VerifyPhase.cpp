@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Each phase of the pipeline ends with a promise that the next one builds on.
-// This pass checks the promise and, when it holds, notes the phase on the module:
+// This pass checks the promise and, when it holds, notes it on the module:
 //
 //   module { ... }
 //   ->
@@ -42,7 +42,8 @@ LogicalResult verifyEach(Operation *root,
   return failure(root->walk([&](Operation *op) {
                        return failed(verify(op)) ? WalkResult::interrupt()
                                                  : WalkResult::advance();
-                     }).wasInterrupted());
+                     })
+                     .wasInterrupted());
 }
 
 LogicalResult emitMustBeGone(Operation *op, StringRef phase) {
@@ -98,9 +99,8 @@ LogicalResult verifyPrecision(mlir::ModuleOp module) {
     if (isa<dsv4::ModuleOp>(op))
       return emitMustBeGone(op, "precision");
     if (auto cast = findFloatCast(op); cast && !op->hasAttr(kCastAttr))
-      return op->emitOpError()
-             << "casts " << cast->from << " to " << cast->to
-             << " and must say why in '" << kCastAttr << "'";
+      return op->emitOpError() << "casts " << cast->from << " to " << cast->to
+                               << " and must say why in '" << kCastAttr << "'";
     if (roundsToNarrow(op))
       return op->emitOpError() << "computes with floats narrower than 32 bits, "
                                   "expected a cast before and after";
@@ -121,8 +121,7 @@ LogicalResult verifySequence(mlir::ModuleOp module) {
           !function.getArgAttr(argument.getArgNumber(), kLayoutAttr))
         return emitError(argument.getLoc())
                << "argument " << argument.getArgNumber() << " of @"
-               << function.getSymName() << " must have '" << kLayoutAttr
-               << "'";
+               << function.getSymName() << " must have '" << kLayoutAttr << "'";
   }
   return success();
 }
@@ -176,9 +175,8 @@ bool isIndexArithmetic(Operation *op) {
   return isa_and_nonnull<arith::ArithDialect, affine::AffineDialect>(
              op->getDialect()) &&
          op->getNumRegions() == 0 &&
-         llvm::all_of(op->getResultTypes(), [](Type type) {
-           return type.isSignlessIntOrIndex();
-         });
+         llvm::all_of(op->getResultTypes(),
+                      [](Type type) { return type.isSignlessIntOrIndex(); });
 }
 
 /// What may stand in a function that is no kernel: everything else would be
@@ -209,8 +207,8 @@ LogicalResult verifyLower(mlir::ModuleOp module) {
                       "starts and waits, views, index arithmetic and calls";
           if (llvm::any_of(op->getOperandTypes(), isTensor) ||
               llvm::any_of(op->getResultTypes(), isTensor))
-            return op->emitOpError()
-                   << "must work on buffers after phase \"lower\", got a tensor";
+            return op->emitOpError() << "must work on buffers after phase "
+                                        "\"lower\", got a tensor";
           return success();
         });
     if (failed(result))

@@ -56,8 +56,8 @@ static bool addSegment(FlatBuffer &buffer, int64_t &end, int64_t alignment,
       offset && count ? llvm::checkedAdd(*offset, *count) : std::nullopt;
   if (!newEnd)
     return false;
-  buffer.segments.push_back({parameter.name, *offset,
-                             llvm::to_vector(parameter.type.getShape())});
+  buffer.segments.push_back(
+      {parameter.name, *offset, llvm::to_vector(parameter.type.getShape())});
   end = *newEnd;
   return true;
 }
@@ -137,7 +137,8 @@ static DictionaryAttr getSegmentAttr(Builder &builder,
                                      const FlatSegment &segment) {
   return builder.getDictionaryAttr(
       {builder.getNamedAttr("name", segment.name),
-       builder.getNamedAttr("offset", builder.getI64IntegerAttr(segment.offset)),
+       builder.getNamedAttr("offset",
+                            builder.getI64IntegerAttr(segment.offset)),
        builder.getNamedAttr("shape",
                             builder.getDenseI64ArrayAttr(segment.shape))});
 }
@@ -189,8 +190,7 @@ SmallVector<FlatBuffer> dsv4::getFlatBuffers(FsdpUnitOp unit) {
 FlatBytes dsv4::computeFlatBytes(ArrayRef<FlatBuffer> buffers) {
   FlatBytes bytes;
   for (const FlatBuffer &buffer : buffers) {
-    int64_t width =
-        llvm::divideCeil(buffer.dtype.getIntOrFloatBitWidth(), 8);
+    int64_t width = llvm::divideCeil(buffer.dtype.getIntOrFloatBitWidth(), 8);
     int64_t used = 0;
     for (const FlatSegment &segment : buffer.segments)
       used += findNumElements(segment.shape).value_or(0);

@@ -267,9 +267,10 @@ static void addRootPaths(FsdpUnit &root, ArrayRef<FsdpParameter> parameters) {
     root.roots.push_back(path.str());
 }
 
-FailureOr<FsdpUnitGraph> FsdpUnitGraph::compute(
-    ArrayRef<FsdpParameter> parameters, ArrayRef<FsdpModule> modules,
-    const FsdpPlanOptions &options, EmitErrorFn emitError) {
+FailureOr<FsdpUnitGraph>
+FsdpUnitGraph::compute(ArrayRef<FsdpParameter> parameters,
+                       ArrayRef<FsdpModule> modules,
+                       const FsdpPlanOptions &options, EmitErrorFn emitError) {
   if (failed(verifyParameters(parameters, emitError)))
     return failure();
   ModuleTree tree;
@@ -308,8 +309,9 @@ FailureOr<FsdpUnitGraph> FsdpUnitGraph::compute(
 void FsdpUnitGraph::print(raw_ostream &os) const {
   for (auto [i, unit] : llvm::enumerate(units)) {
     os << "unit " << i << ": " << getFsdpUnitKindName(unit.kind) << " gather "
-       << unit.gatherDtype << (unit.isMixed ? " (as stored)" : "") << " reduce " << unit.reduceDtype << " parameters "
-       << unit.parameters.size() << " roots ";
+       << unit.gatherDtype << (unit.isMixed ? " (as stored)" : "") << " reduce "
+       << unit.reduceDtype << " parameters " << unit.parameters.size()
+       << " roots ";
     llvm::interleaveComma(unit.roots, os);
     os << "\n";
   }

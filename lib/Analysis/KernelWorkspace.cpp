@@ -53,7 +53,8 @@ static Type getAccumulator(Operation *op) {
 /// selection; scores of a group of heads.
 static void addParts(WindowAttentionOp op, PartList &list) {
   Type acc = getAccumulator(op);
-  int64_t queries = getShape(op.getQuery())[1], heads = getShape(op.getQuery())[2];
+  int64_t queries = getShape(op.getQuery())[1],
+          heads = getShape(op.getQuery())[2];
   int64_t channels = getShape(op.getQuery())[3];
   int64_t window = op.getWindow();
   int64_t block = std::min(queries, kQueryBlock);
@@ -65,18 +66,21 @@ static void addParts(WindowAttentionOp op, PartList &list) {
   list.add(acc, channels * padSlots(pooled));
   list.add(Builder(op.getContext()).getI64Type(), padSlots(pooled));
   // One chunk of slack: the tail of the last score chunk and its padding.
-  list.add(acc, kHeadGroup * (padSlots(window + padSlots(pooled)) + kSlotChunk));
+  list.add(acc,
+           kHeadGroup * (padSlots(window + padSlots(pooled)) + kSlotChunk));
 }
 
 /// Query rows widened; keys transposed; ordered scores of one query.
 static void addParts(IndexTopkOp op, PartList &list) {
   Type acc = getAccumulator(op);
   Builder builder(op.getContext());
-  int64_t heads = getShape(op.getQuery())[2], channels = getShape(op.getQuery())[3];
+  int64_t heads = getShape(op.getQuery())[2],
+          channels = getShape(op.getQuery())[3];
   int64_t windows = getShape(op.getKeys())[1];
   list.add(acc, heads * channels);
   list.add(acc, channels * padSlots(windows));
-  list.add(builder.getIntegerType(acc.getIntOrFloatBitWidth()), padSlots(windows));
+  list.add(builder.getIntegerType(acc.getIntOrFloatBitWidth()),
+           padSlots(windows));
 }
 
 static void addParts(SinkhornOp op, PartList &list) {

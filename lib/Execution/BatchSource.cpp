@@ -110,8 +110,47 @@ static std::string findProblem(const Program &program,
   return findIllegalValue(program, field, tensor);
 }
 
+/// The name-seeded batch and its tensors.
+struct BatchSource::Seeded {
+  TokenBatch batch;
+  TensorRef inputIds, labels;
+};
+
+/// Needs the shape of the batch and the size of the vocabulary.
+void BatchSource::createSeeded(const Program &program) {
+  const auto *ids = llvm::find_if(program.arguments, [](const auto &argument) {
+    return argument.kind == ArgumentKind::Batch && argument.name == "input_ids";
+  });
+  std::optional<int64_t> vocabulary =
+      findSize(program, "embed_tokens.weight", 0);
+  if (ids == program.arguments.end() || ids->dims.size() != 2 ||
+      vocabulary.value_or(0) < 1)
+    return;
+  std::vector<int64_t> shape = ids->getGlobalShape();
+  auto created = std::make_shared<Seeded>();
+  created->batch = computeTokenBatch(shape[0], shape[1], *vocabulary);
+  created->inputIds = {"input_ids", TensorType::I64, shape,
+                       asBytes(llvm::ArrayRef(created->batch.inputIds))};
+  created->labels = {"labels", TensorType::I64, shape,
+                     asBytes(llvm::ArrayRef(created->batch.labels))};
+  seeded = std::move(created);
+}
+
+std::pair<const TensorRef *, llvm::StringRef>
+BatchSource::findTensor(llvm::StringRef name) const {
+  for (const auto &file : files)
+    if (const TensorRef *tensor = file->find(name))
+      return {tensor, file->getFilename()};
+  if (seeded && name == "input_ids")
+    return {&seeded->inputIds, "names"};
+  if (seeded && name == "labels")
+    return {&seeded->labels, "names"};
+  return {nullptr, ""};
+}
+
 llvm::Expected<BatchSource> BatchSource::open(const Program &program,
-                                              llvm::ArrayRef<std::string> paths) {
+                                              llvm::ArrayRef<std::string> paths,
+                                              bool fromNames) {
   BatchSource source;
   for (const std::string &path : paths) {
     llvm::Expected<SafeTensorsFile> file = SafeTensorsFile::open(path);
@@ -119,25 +158,21 @@ llvm::Expected<BatchSource> BatchSource::open(const Program &program,
       return file.takeError();
     source.files.push_back(std::make_unique<SafeTensorsFile>(std::move(*file)));
   }
+  if (fromNames)
+    source.createSeeded(program);
   Problems problems;
   for (const ProgramArgument &field : program.arguments) {
     if (field.kind != ArgumentKind::Batch)
       continue;
-    const TensorRef *tensor = nullptr;
-    for (const auto &file : source.files) {
-      if ((tensor = file->find(field.name))) {
-        std::string problem = findProblem(program, field, *tensor);
-        if (!problem.empty())
-          problems.add((file->getFilename() + ": tensor '" + field.name +
-                        "' " + problem)
-                           .str());
-        break;
-      }
-    }
+    auto [tensor, place] = source.findTensor(field.name);
+    std::string problem =
+        tensor ? findProblem(program, field, *tensor) : std::string();
     if (!tensor)
       problems.add("batch field '" + field.name + "' of shape " +
                    formatShape(field.getGlobalShape()) +
                    " is in no file of the batch");
+    else if (!problem.empty())
+      problems.add((place + ": tensor '" + field.name + "' " + problem).str());
     source.fields[field.name] = tensor;
   }
   if (problems)

@@ -9,13 +9,13 @@
 
 #include "Progress.h"
 
+#include "dsv4/Execution/Messages.h"
 #include "dsv4/Execution/Report.h"
 #include "dsv4/InitAll.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 
 #include <cstdlib>
@@ -134,7 +134,8 @@ int RunTool::openSources(const Program &program) {
   if (!source)
     return fail(kExitInput, source.takeError());
   parameters = std::move(*source);
-  auto fields = BatchSource::open(program, options.batchFiles);
+  auto fields = BatchSource::open(program, options.batchFiles,
+                                  options.batchFromNames);
   if (!fields)
     return fail(kExitInput, fields.takeError());
   batch = std::move(*fields);
@@ -261,11 +262,9 @@ int RunTool::run() {
   registerExecutionTranslations(registry);
   context = std::make_unique<MLIRContext>(registry);
   context->printOpOnDiagnostic(false);
-  llvm::SourceMgr sourceMgr;
-  SourceMgrDiagnosticHandler handler(sourceMgr, context.get());
-  ScopedDiagnosticHandler clearLine(context.get(), [this](Diagnostic &) {
+  ScopedDiagnosticHandler handler(context.get(), [this](Diagnostic &message) {
     progress.clear();
-    return failure();
+    printDiagnostic(message, llvm::errs());
   });
 
   if (int code = parse())

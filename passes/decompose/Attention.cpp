@@ -36,7 +36,8 @@ namespace {
 
 class AttentionEmitter {
 public:
-  AttentionEmitter(WindowAttentionOp op, ArrayRef<Buffer> workspace, Emitter &e);
+  AttentionEmitter(WindowAttentionOp op, ArrayRef<Buffer> workspace,
+                   Emitter &e);
   void run();
 
 private:
@@ -58,9 +59,11 @@ private:
   void scorePooled(const Query &q, Expr head, int64_t heads);
   void storeScores(ArrayRef<Expr> dots, Expr slot, Expr mask);
   void normalise(const Query &q, Expr head, Expr group);
-  void emitOutputs(const Query &q, Expr head, int64_t heads, Expr d, int64_t width);
-  SmallVector<Expr> accumulate(ArrayRef<Expr> sums, Expr slot, const Buffer &rows,
-                               Expr b, Expr row, Expr d, int64_t width);
+  void emitOutputs(const Query &q, Expr head, int64_t heads, Expr d,
+                   int64_t width);
+  SmallVector<Expr> accumulate(ArrayRef<Expr> sums, Expr slot,
+                               const Buffer &rows, Expr b, Expr row, Expr d,
+                               int64_t width);
 
   Expr loadSelected(Expr k, int64_t width = 1) {
     return e.cast(e.load(selection, k, width), e.getBuilder().getIndexType());
@@ -112,7 +115,9 @@ void AttentionEmitter::run() {
     if (pool && !selected)
       fillPanel(
           poolPanel, *pool, pool->strides[2],
-          [&](Expr w) { return e.at(*pool, {b, w, e.index(0)}); },
+          [&](Expr w) {
+            return e.at(*pool, {b, w, e.index(0)});
+          },
           [&](Expr w) { return w < pool->sizes[1]; }, e);
     e.loop(
         0, query.sizes[1], [&](Expr first) { emitBlock(b, first); }, block);
@@ -125,7 +130,9 @@ void AttentionEmitter::emitBlock(Expr b, Expr first) {
   auto getRow = [&](Expr c) { return start + c - firstKey; };
   fillPanel(
       rawPanel, keys, keys.strides[2],
-      [&](Expr c) { return e.at(keys, {b, getRow(c), e.index(0)}); },
+      [&](Expr c) {
+        return e.at(keys, {b, getRow(c), e.index(0)});
+      },
       [&](Expr c) {
         Expr row = getRow(c);
         return (start + c >= 0) & (row >= 0) & (row < keys.sizes[1]);
@@ -135,7 +142,8 @@ void AttentionEmitter::emitBlock(Expr b, Expr first) {
   e.loop(first, end, [&](Expr t) { emitQuery(b, t, t - first); });
 }
 
-AttentionEmitter::Query AttentionEmitter::getQuery(Expr b, Expr t, Expr column) {
+AttentionEmitter::Query AttentionEmitter::getQuery(Expr b, Expr t,
+                                                   Expr column) {
   Query q;
   q.b = b;
   q.t = t;
@@ -165,9 +173,8 @@ void AttentionEmitter::emitQuery(Expr b, Expr t, Expr column) {
   Query q = getQuery(b, t, column);
   if (selected)
     gatherSelection(q);
-  e.chunks(heads, {kHeadGroup, 1}, [&](Expr head, int64_t width) {
-    emitHeads(q, head, width);
-  });
+  e.chunks(heads, {kHeadGroup, 1},
+           [&](Expr head, int64_t width) { emitHeads(q, head, width); });
 }
 
 /// Writes the rows of the selection, -1 for none, and their transposed keys.
@@ -176,9 +183,11 @@ void AttentionEmitter::gatherSelection(const Query &q) {
   int64_t count = selected->sizes[2], windows = pool->sizes[1];
   Expr none = e.index(-1);
   e.loop(0, count, [&](Expr k) {
-    Expr row = e.cast(e.load(*selected, e.at(*selected, {q.b, q.t, k})), indexType);
+    Expr row =
+        e.cast(e.load(*selected, e.at(*selected, {q.b, q.t, k})), indexType);
     Expr exists = (row >= 0) & (row < windows);
-    e.store(selection, k, e.cast(e.select(exists, row, none), selection.element));
+    e.store(selection, k,
+            e.cast(e.select(exists, row, none), selection.element));
   });
   e.loop(count, selection.sizes[0], [&](Expr k) {
     e.store(selection, k, e.cast(none, selection.element));
@@ -247,21 +256,23 @@ void AttentionEmitter::normalise(const Query &q, Expr head, Expr group) {
   auto maximum = [&](Expr a, Expr b) { return e.maximum(a, b); };
   auto add = [](Expr a, Expr b) { return a + b; };
   Expr own = e.cast(e.load(sink, e.at(sink, {head + group})), wide);
-  Expr highest = e.loop(zero, end, e.broadcast(lowest(), kSlotChunk),
-                        [&](Expr j, ArrayRef<Expr> state) -> SmallVector<Expr> {
-                          Expr chunk = e.load(scores, start + j, kSlotChunk);
-                          return {maximum(state[0], chunk)};
-                        },
-                        kSlotChunk)[0];
+  Expr highest = e.loop(
+      zero, end, e.broadcast(lowest(), kSlotChunk),
+      [&](Expr j, ArrayRef<Expr> state) -> SmallVector<Expr> {
+        Expr chunk = e.load(scores, start + j, kSlotChunk);
+        return {maximum(state[0], chunk)};
+      },
+      kSlotChunk)[0];
   highest = maximum(e.reduceHalves(highest, maximum), own);
-  Expr sum = e.loop(zero, end, e.broadcast(e.constant(wide, 0.0), kSlotChunk),
-                    [&](Expr j, ArrayRef<Expr> state) -> SmallVector<Expr> {
-                      Expr chunk = e.load(scores, start + j, kSlotChunk);
-                      Expr p = e.exp(chunk - highest);
-                      e.store(scores, start + j, p);
-                      return {state[0] + p};
-                    },
-                    kSlotChunk)[0];
+  Expr sum = e.loop(
+      zero, end, e.broadcast(e.constant(wide, 0.0), kSlotChunk),
+      [&](Expr j, ArrayRef<Expr> state) -> SmallVector<Expr> {
+        Expr chunk = e.load(scores, start + j, kSlotChunk);
+        Expr p = e.exp(chunk - highest);
+        e.store(scores, start + j, p);
+        return {state[0] + p};
+      },
+      kSlotChunk)[0];
   e.store(denominators, group, e.reduceHalves(sum, add) + e.exp(own - highest));
 }
 
@@ -272,7 +283,8 @@ void AttentionEmitter::normalise(const Query &q, Expr head, Expr group) {
 /// One link of the chains of all heads of the group.
 SmallVector<Expr> AttentionEmitter::accumulate(ArrayRef<Expr> sums, Expr slot,
                                                const Buffer &rows, Expr b,
-                                               Expr row, Expr d, int64_t width) {
+                                               Expr row, Expr d,
+                                               int64_t width) {
   Expr value = e.cast(e.load(rows, e.at(rows, {b, row, d}), width), wide);
   SmallVector<Expr> next;
   for (auto [h, sum] : llvm::enumerate(sums))
@@ -288,15 +300,18 @@ void AttentionEmitter::emitOutputs(const Query &q, Expr head, int64_t heads,
     return accumulate(state, j, keys, q.b, firstRow + j, d, width);
   });
   if (pool)
-    sums = e.loop(e.index(0), q.pooled, sums, [&](Expr k, ArrayRef<Expr> state) {
-      if (!selected)
-        return accumulate(state, k + window, *pool, q.b, k, d, width);
-      Expr row = loadSelected(k);
-      return e.choose(
-          row >= 0,
-          [&] { return accumulate(state, k + window, *pool, q.b, row, d, width); },
-          state);
-    });
+    sums =
+        e.loop(e.index(0), q.pooled, sums, [&](Expr k, ArrayRef<Expr> state) {
+          if (!selected)
+            return accumulate(state, k + window, *pool, q.b, k, d, width);
+          Expr row = loadSelected(k);
+          return e.choose(
+              row >= 0,
+              [&] {
+                return accumulate(state, k + window, *pool, q.b, row, d, width);
+              },
+              state);
+        });
   for (auto [h, sum] : llvm::enumerate(sums)) {
     Expr denominator = e.load(denominators, e.index(h));
     e.store(out, e.at(out, {q.b, q.t, head + h, d}), sum / denominator);

@@ -1,4 +1,5 @@
-//===- Emitter.cpp - values, memory and loops ------------------------------===//
+//===- Emitter.cpp - values, memory and loops
+//------------------------------===//
 //
 // Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -100,7 +101,8 @@ template <typename IntOp>
 static Expr integer(Expr a, Expr b) {
   align(a, b);
   Emitter &e = a.getEmitter();
-  return e.wrap(e.getBuilder().createOrFold<IntOp>(e.getLoc(), a.get(), b.get()));
+  return e.wrap(
+      e.getBuilder().createOrFold<IntOp>(e.getLoc(), a.get(), b.get()));
 }
 
 Expr dsv4::operator+(Expr a, Expr b) {
@@ -135,19 +137,24 @@ static Expr compareEither(Expr a, Expr b, arith::CmpFPredicate ordered,
 }
 
 Expr dsv4::operator<(Expr a, Expr b) {
-  return compareEither(a, b, arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt);
+  return compareEither(a, b, arith::CmpFPredicate::OLT,
+                       arith::CmpIPredicate::slt);
 }
 Expr dsv4::operator<=(Expr a, Expr b) {
-  return compareEither(a, b, arith::CmpFPredicate::OLE, arith::CmpIPredicate::sle);
+  return compareEither(a, b, arith::CmpFPredicate::OLE,
+                       arith::CmpIPredicate::sle);
 }
 Expr dsv4::operator>(Expr a, Expr b) {
-  return compareEither(a, b, arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt);
+  return compareEither(a, b, arith::CmpFPredicate::OGT,
+                       arith::CmpIPredicate::sgt);
 }
 Expr dsv4::operator>=(Expr a, Expr b) {
-  return compareEither(a, b, arith::CmpFPredicate::OGE, arith::CmpIPredicate::sge);
+  return compareEither(a, b, arith::CmpFPredicate::OGE,
+                       arith::CmpIPredicate::sge);
 }
 Expr dsv4::operator==(Expr a, Expr b) {
-  return compareEither(a, b, arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq);
+  return compareEither(a, b, arith::CmpFPredicate::OEQ,
+                       arith::CmpIPredicate::eq);
 }
 
 Expr Emitter::fma(Expr a, Expr b, Expr c) {
@@ -167,8 +174,8 @@ Expr Emitter::select(Expr condition, Expr whenTrue, Expr whenFalse) {
     whenTrue = broadcast(whenTrue, condition.getWidth());
     whenFalse = broadcast(whenFalse, condition.getWidth());
   }
-  return wrap(builder.createOrFold<arith::SelectOp>(loc, condition.get(),
-                                                    whenTrue.get(), whenFalse.get()));
+  return wrap(builder.createOrFold<arith::SelectOp>(
+      loc, condition.get(), whenTrue.get(), whenFalse.get()));
 }
 
 Expr Emitter::exp(Expr x) { return wrap(math::ExpOp::create(builder, loc, x)); }
@@ -240,7 +247,8 @@ Expr Emitter::reduceHalves(Expr vector,
   for (int64_t half = vector.getWidth() / 2; half > 1; half /= 2) {
     auto low = llvm::to_vector(llvm::seq<int64_t>(0, half));
     auto high = llvm::to_vector(llvm::seq<int64_t>(half, 2 * half));
-    vector = combine(shuffle(vector, vector, low), shuffle(vector, vector, high));
+    vector =
+        combine(shuffle(vector, vector, low), shuffle(vector, vector, high));
   }
   if (vector.isVector())
     vector = combine(extract(vector, 0), extract(vector, 1));
@@ -391,9 +399,9 @@ void Emitter::whenElse(Expr condition, llvm::function_ref<void()> body,
   otherwise();
 }
 
-SmallVector<Expr>
-Emitter::choose(Expr condition, llvm::function_ref<SmallVector<Expr>()> body,
-                ArrayRef<Expr> otherwise) {
+SmallVector<Expr> Emitter::choose(Expr condition,
+                                  llvm::function_ref<SmallVector<Expr>()> body,
+                                  ArrayRef<Expr> otherwise) {
   SmallVector<Value> fallback = getValues(otherwise);
   auto op = scf::IfOp::create(builder, loc, ValueRange(fallback).getTypes(),
                               condition, /*withElse=*/true);
@@ -411,7 +419,8 @@ void Emitter::chunks(int64_t size, ArrayRef<int64_t> widths,
   int64_t from = 0;
   for (int64_t width : widths) {
     int64_t to = from + (size - from) / width * width;
-    loop(from, to, [&](Expr i) { body(i, width); }, width);
+    loop(
+        from, to, [&](Expr i) { body(i, width); }, width);
     from = to;
   }
 }

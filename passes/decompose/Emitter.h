@@ -181,7 +181,8 @@ Expr operator|(Expr a, Expr b);
 Expr makeLiteral(Expr like, double value);
 Expr makeLiteral(Expr like, int64_t value);
 template <typename T>
-using LiteralType = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
+using LiteralType =
+    std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
 
 #define DSV4_LITERAL_OPERATOR(OP)                                              \
   template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>  \

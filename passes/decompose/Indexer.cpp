@@ -15,8 +15,8 @@
 //       keys[w] = ordered(sum over a of (relu(dot) * scale) * weight)
 //       if visible <= K: write all
 //       else
-//         for bit, high to low: keep it if at least K keys reach threshold | bit
-//         for w: write if key > threshold, or == and equal ones are left
+//         for bit, high to low: keep it if at least K keys reach threshold |
+//         bit for w: write if key > threshold, or == and equal ones are left
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,15 +36,18 @@ public:
         keys(e.flatten(op.getKeys())), weights(e.flatten(op.getWeights())),
         out(e.flatten(op.getInit())), firstQuery(e.wrap(op.getFirstQuery())),
         ratio(op.getRatio()), scale(op.getScale().convertToDouble()),
-        queryRows(workspace[0]), ordered(workspace[2]),
-        panel{workspace[1], query.sizes[3], ordered.sizes[0]},
+        queryRows(workspace[0]),
+        ordered(workspace[2]), panel{workspace[1], query.sizes[3],
+                                     ordered.sizes[0]},
         bits(wide.getIntOrFloatBitWidth()) {}
 
   void run() {
     e.loop(0, query.sizes[0], [&](Expr b) {
       fillPanel(
           panel, keys, keys.strides[2],
-          [&](Expr w) { return e.at(keys, {b, w, e.index(0)}); },
+          [&](Expr w) {
+            return e.at(keys, {b, w, e.index(0)});
+          },
           [&](Expr w) { return w < keys.sizes[1]; }, e);
       e.loop(0, query.sizes[1], [&](Expr t) { emitQuery(b, t); });
     });
@@ -134,11 +137,10 @@ private:
   /// which is that of signed ones with the sign flipped.
   Expr findThreshold(Expr visible) {
     Expr wanted = e.constantInt(ordered.element, out.sizes[2]);
-    Expr sign = e.constantInt(
-        ordered.element, APInt::getSignedMinValue(bits).getSExtValue());
+    Expr sign = e.constantInt(ordered.element,
+                              APInt::getSignedMinValue(bits).getSExtValue());
     SmallVector<Expr> found = e.loop(
-        e.index(0), e.index(bits),
-        {e.constantInt(ordered.element, 0), sign},
+        e.index(0), e.index(bits), {e.constantInt(ordered.element, 0), sign},
         [&](Expr, ArrayRef<Expr> state) -> SmallVector<Expr> {
           Expr candidate = state[0] | state[1];
           Expr count = countFrom(e.bitXor(candidate, sign), visible);
@@ -151,8 +153,8 @@ private:
   void writeLargest(Expr b, Expr t, Expr visible) {
     Expr threshold = findThreshold(visible);
     Expr above = countFrom(threshold + 1, visible);
-    Expr equal = e.index(out.sizes[2]) -
-                 e.cast(above, e.getBuilder().getIndexType());
+    Expr equal =
+        e.index(out.sizes[2]) - e.cast(above, e.getBuilder().getIndexType());
     e.loop(e.index(0), visible, {e.index(0), equal},
            [&](Expr w, ArrayRef<Expr> state) -> SmallVector<Expr> {
              Expr key = e.load(ordered, w);

@@ -34,24 +34,24 @@ void dsv4::fillPanel(const KeyPanel &panel, const Buffer &keys, int64_t stride,
 
 void dsv4::widenRow(const Buffer &from, Expr at, int64_t stride,
                     const Buffer &to, Expr toAt, int64_t size, Emitter &e) {
-  e.loop(0, size, [&](Expr d) {
-    e.store(to, toAt + d, e.load(from, at + d * stride));
-  });
+  e.loop(0, size,
+         [&](Expr d) { e.store(to, toAt + d, e.load(from, at + d * stride)); });
 }
 
 SmallVector<Expr> dsv4::emitDots(const Buffer &query, Expr row, int64_t heads,
-                                 const KeyPanel &panel, Expr column, Emitter &e) {
+                                 const KeyPanel &panel, Expr column,
+                                 Emitter &e) {
   Expr zero = e.broadcast(e.constant(panel.buffer.element, 0.0), kSlotChunk);
   SmallVector<Expr> sums(heads, zero);
-  return e.loop(
-      e.index(0), e.index(panel.channels), sums,
-      [&](Expr d, ArrayRef<Expr> state) {
-        Expr keys = e.load(panel.buffer, d * panel.columns + column, kSlotChunk);
-        SmallVector<Expr> next;
-        for (int64_t h = 0; h < heads; ++h) {
-          Expr q = e.load(query, row + d + h * panel.channels);
-          next.push_back(e.fma(q, keys, state[h]));
-        }
-        return next;
-      });
+  return e.loop(e.index(0), e.index(panel.channels), sums,
+                [&](Expr d, ArrayRef<Expr> state) {
+                  Expr keys = e.load(panel.buffer, d * panel.columns + column,
+                                     kSlotChunk);
+                  SmallVector<Expr> next;
+                  for (int64_t h = 0; h < heads; ++h) {
+                    Expr q = e.load(query, row + d + h * panel.channels);
+                    next.push_back(e.fma(q, keys, state[h]));
+                  }
+                  return next;
+                });
 }

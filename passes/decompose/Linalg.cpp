@@ -38,7 +38,8 @@ static bool hasPlainOutput(LinalgNest &nest) {
   unsigned out = nest.getNumInputs();
   return nest.accesses[out].isAffine &&
          llvm::all_of(nest.loops, [&](const NestLoop &loop) {
-           return loop.size == 1 || loop.isReduction == (loop.strides[out] == 0);
+           return loop.size == 1 ||
+                  loop.isReduction == (loop.strides[out] == 0);
          });
 }
 
@@ -54,7 +55,8 @@ std::optional<Combiner> dsv4::findCombiner(LinalgNest &nest) {
   if (!isCombiner(op) || !acc.hasOneUse())
     return std::nullopt;
   for (unsigned i : {0u, 1u})
-    if (peelExtension(op->getOperand(i)) == acc && op->getOperand(1 - i) != acc &&
+    if (peelExtension(op->getOperand(i)) == acc &&
+        op->getOperand(1 - i) != acc &&
         (op->getOperand(i) == acc || op->getOperand(i).hasOneUse()))
       return Combiner{op, op->getOperand(1 - i)};
   return std::nullopt;

@@ -59,7 +59,11 @@ static MatrixForm getMatrixForm(LinalgNest &nest, unsigned a, unsigned b) {
     bool inA = loop.strides[a] != 0, inB = loop.strides[b] != 0;
     if (loop.size == 1)
       continue;
-    (loop.isReduction ? k : inA == inB ? form.batch : inA ? m : n).push_back(loop);
+    (loop.isReduction ? k
+     : inA == inB     ? form.batch
+     : inA            ? m
+                      : n)
+        .push_back(loop);
   }
   for (SmallVector<NestLoop> *loops : {&m, &n, &form.batch}) {
     sortByStride(*loops, c);
@@ -92,7 +96,8 @@ static std::optional<dsv4rt_contract_desc> getDesc(LinalgNest &nest,
   desc.mode = DSV4RT_CONTRACT_EXACT;
   desc.accumulate = 1;
   auto getType = [&](unsigned i) { return nest.accesses[i].buffer.element; };
-  if (!setContractTypes(desc, getType(form.a), getType(form.b), getType(form.c)))
+  if (!setContractTypes(desc, getType(form.a), getType(form.b),
+                        getType(form.c)))
     return std::nullopt;
   unsigned a = form.a, b = form.b, c = form.c;
   for (int i = 0; i < 3; ++i)
@@ -148,7 +153,8 @@ static NestLoop *findLaneLoop(LinalgNest &nest, MutableArrayRef<NestLoop> loops,
                               unsigned a, unsigned b) {
   unsigned c = nest.getNumInputs();
   NestLoop *it = llvm::find_if(loops, [&](const NestLoop &loop) {
-    return loop.strides[c] == 1 && loop.size > 1 && isLaneLoop(nest, loop, {a, b});
+    return loop.strides[c] == 1 && loop.size > 1 &&
+           isLaneLoop(nest, loop, {a, b});
   });
   return it == loops.end() ? nullptr : it;
 }
@@ -177,8 +183,8 @@ void dsv4::emitContraction(LinalgNest &nest, const Combiner &combiner,
     };
     Expr acc = load(first, c);
     acc = foldPoints(nest, reduced, first, acc, e,
-                     [&](const NestPoint &point, ArrayRef<Expr> state)
-                         -> SmallVector<Expr> {
+                     [&](const NestPoint &point,
+                         ArrayRef<Expr> state) -> SmallVector<Expr> {
                        return {e.fma(load(point, a), load(point, b), state[0])};
                      })
               .front();

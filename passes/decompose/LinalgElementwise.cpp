@@ -23,12 +23,12 @@ static void emitPoint(LinalgNest &nest, const NestPoint &point, Emitter &e) {
                             ? Expr()
                             : loadOperand(nest, point, argument.getArgNumber(),
                                           nullptr, 1, Expr(), e));
-  SmallVector<Expr> results =
-      emitBody(nest, nest.getBody().getTerminator()->getOperands(), arguments,
-               point, e);
+  SmallVector<Expr> results = emitBody(
+      nest, nest.getBody().getTerminator()->getOperands(), arguments, point, e);
   for (auto [i, result] : llvm::enumerate(results)) {
     unsigned out = nest.getNumInputs() + i;
-    e.store(nest.accesses[out].buffer, getPosition(nest, point, out, e), result);
+    e.store(nest.accesses[out].buffer, getPosition(nest, point, out, e),
+            result);
   }
 }
 

@@ -54,7 +54,8 @@ static NestAccess getAccess(OpOperand &operand, linalg::LinalgOp op, Emitter &e,
   access.buffer = e.flatten(operand.get());
   AffineMap map = op.getMatchingIndexingMap(&operand);
   access.position = getAffineConstantExpr(0, e.getContext());
-  for (auto [result, stride] : llvm::zip(map.getResults(), access.buffer.strides))
+  for (auto [result, stride] :
+       llvm::zip(map.getResults(), access.buffer.strides))
     access.position = access.position + result * stride;
   access.position = simplifyAffineExpr(access.position, map.getNumDims(), 0);
   access.isAffine = splitAffine(access.position, strides, access.offset);
@@ -63,7 +64,8 @@ static NestAccess getAccess(OpOperand &operand, linalg::LinalgOp op, Emitter &e,
 
 static bool isLanewise(Operation &op) {
   return isa<linalg::YieldOp, linalg::IndexOp, arith::ConstantOp>(op) ||
-         (OpTrait::hasElementwiseMappableTraits(&op) && op.getNumRegions() == 0);
+         (OpTrait::hasElementwiseMappableTraits(&op) &&
+          op.getNumRegions() == 0);
 }
 
 LinalgNest LinalgNest::get(linalg::LinalgOp op, Emitter &e) {
@@ -72,8 +74,10 @@ LinalgNest LinalgNest::get(linalg::LinalgOp op, Emitter &e) {
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
   SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
   for (auto [i, size] : llvm::enumerate(sizes))
-    nest.loops.push_back({size, kinds[i] == utils::IteratorType::reduction,
-                          static_cast<unsigned>(i), {}});
+    nest.loops.push_back({size,
+                          kinds[i] == utils::IteratorType::reduction,
+                          static_cast<unsigned>(i),
+                          {}});
   for (OpOperand &operand : op->getOpOperands()) {
     SmallVector<int64_t> strides;
     nest.accesses.push_back(getAccess(operand, op, e, strides));
@@ -92,7 +96,8 @@ bool dsv4::isLaneLoop(const LinalgNest &nest, const NestLoop &loop,
                       ArrayRef<unsigned> accesses) {
   return llvm::all_of(accesses, [&](unsigned i) {
     return nest.accesses[i].isScalar ||
-           (nest.accesses[i].isAffine && loop.strides[i] >= 0 && loop.strides[i] <= 1);
+           (nest.accesses[i].isAffine && loop.strides[i] >= 0 &&
+            loop.strides[i] <= 1);
   });
 }
 
@@ -263,7 +268,8 @@ Expr dsv4::loadOperand(const LinalgNest &nest, const NestPoint &point,
 static void cloneOp(Operation &op, IRMapping &mapping, Emitter &e) {
   int64_t width = 1;
   for (Value operand : op.getOperands())
-    width = std::max(width, e.wrap(mapping.lookupOrDefault(operand)).getWidth());
+    width =
+        std::max(width, e.wrap(mapping.lookupOrDefault(operand)).getWidth());
   if (width == 1 || op.getNumOperands() == 0) {
     e.getBuilder().clone(op, mapping);
     return;
@@ -275,7 +281,8 @@ static void cloneOp(Operation &op, IRMapping &mapping, Emitter &e) {
   SmallVector<Type> types;
   for (Type type : op.getResultTypes())
     types.push_back(e.getVectorType(type, width));
-  OperationState state(op.getLoc(), op.getName(), operands, types, op.getAttrs());
+  OperationState state(op.getLoc(), op.getName(), operands, types,
+                       op.getAttrs());
   mapping.map(op.getResults(), e.getBuilder().create(state)->getResults());
 }
 

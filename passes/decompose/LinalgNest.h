@@ -82,7 +82,8 @@ NestPoint getStart(const LinalgNest &nest, Emitter &e);
 NestPoint advance(const LinalgNest &nest, const NestPoint &point,
                   const NestLoop &loop, Expr i, Emitter &e);
 
-/// The point at which `width` lanes stand at `first`, `first` + 1, ... of `loop`.
+/// The point at which `width` lanes stand at `first`, `first` + 1, ... of
+/// `loop`.
 NestPoint advanceLanes(const LinalgNest &nest, const NestPoint &point,
                        const NestLoop &loop, Expr first, int64_t width,
                        Emitter &e);
@@ -100,7 +101,8 @@ void forEachPoint(const LinalgNest &nest, ArrayRef<NestLoop> loops,
 SmallVector<Expr> foldPoints(
     const LinalgNest &nest, ArrayRef<NestLoop> loops, const NestPoint &start,
     ArrayRef<Expr> carried, Emitter &e,
-    llvm::function_ref<SmallVector<Expr>(const NestPoint &, ArrayRef<Expr>)> body);
+    llvm::function_ref<SmallVector<Expr>(const NestPoint &, ArrayRef<Expr>)>
+        body);
 
 /// The value of an operand at a point: `width` lanes along `lane`, where the
 /// access must have stride 0 (one value) or 1. `mask`, if set, guards lanes.
@@ -119,7 +121,8 @@ SmallVector<Expr> emitBody(LinalgNest &nest, ValueRange values,
 /// effect where the body or an access needs the indices.
 void mergeLoops(const LinalgNest &nest, SmallVectorImpl<NestLoop> &loops);
 
-/// Sorts by falling stride of an access, so that its contiguous loop is innermost.
+/// Sorts by falling stride of an access, so that its contiguous loop is
+/// innermost.
 void sortByStride(SmallVectorImpl<NestLoop> &loops, unsigned access);
 
 /// Numbers of the inputs whose value the body uses.

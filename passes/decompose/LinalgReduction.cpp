@@ -13,10 +13,12 @@
 //   rows      for each output                 columns   for each 16 outputs
 //               acc = vector<32> identity                 for lane in 0..31
 //               for outer, for chunk of 32                  acc = vector<16>
-//                 acc = acc + f(chunk)                      for outer, for chunk
+//                 acc = acc + f(chunk)                      for outer, for
+//                 chunk
 //               halves tree                                   acc = acc + f(..)
 //               out = out + acc                             scratch[lane] = acc
-//                                                         halves tree in scratch
+//                                                         halves tree in
+//                                                         scratch
 //
 // Rows serve where the reduced dimension is contiguous, columns elsewhere; both
 // give the same bits. Fewer than 32 elements use the next power of two, which
@@ -90,13 +92,14 @@ Expr ReductionEmitter::getIdentity() {
   Operation *op = combiner.op;
   if (isa<FloatType>(accumulator)) {
     double infinity = std::numeric_limits<double>::infinity();
-    double identity = isa<arith::MulFOp>(op) ? 1.0
+    double identity = isa<arith::MulFOp>(op)                         ? 1.0
                       : isa<arith::MaximumFOp, arith::MaxNumFOp>(op) ? -infinity
                       : isa<arith::MinimumFOp, arith::MinNumFOp>(op) ? infinity
                                                                      : 0.0;
     return e.constant(accumulator, identity);
   }
-  unsigned bits = accumulator.isIndex() ? 64 : accumulator.getIntOrFloatBitWidth();
+  unsigned bits =
+      accumulator.isIndex() ? 64 : accumulator.getIntOrFloatBitWidth();
   APInt identity(bits, 0);
   if (isa<arith::MulIOp>(op))
     identity = APInt(bits, 1);
@@ -228,6 +231,7 @@ void ReductionEmitter::run() {
   });
 }
 
-void dsv4::emitReduction(LinalgNest &nest, const Combiner &combiner, Emitter &e) {
+void dsv4::emitReduction(LinalgNest &nest, const Combiner &combiner,
+                         Emitter &e) {
   ReductionEmitter(nest, combiner, e).run();
 }

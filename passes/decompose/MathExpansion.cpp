@@ -47,15 +47,23 @@ constexpr double kLog2E = 1.4426950408889634074;
 
 FloatFormat getFormat(Type type) {
   if (type.isF32())
-    return {23, 127, 0x1.8p23, 0.693359375, -2.12194440054690583e-4, -110.0, 100.0, 7};
-  return {52, 1023, 0x1.8p52, 6.93147180369123816490e-01,
-          1.90821492927058770002e-10, -760.0, 720.0, 13};
+    return {23,     127,   0x1.8p23, 0.693359375, -2.12194440054690583e-4,
+            -110.0, 100.0, 7};
+  return {52,
+          1023,
+          0x1.8p52,
+          6.93147180369123816490e-01,
+          1.90821492927058770002e-10,
+          -760.0,
+          720.0,
+          13};
 }
 
 bool isExpandable(Type type) {
   Type element = getElementTypeOrSelf(type);
   auto vector = dyn_cast<VectorType>(type);
-  return (element.isF32() || element.isF64()) && (!vector || vector.getRank() == 1);
+  return (element.isF32() || element.isF64()) &&
+         (!vector || vector.getRank() == 1);
 }
 
 /// Horner's scheme; coefficients from the highest power.
@@ -67,8 +75,10 @@ Expr evaluate(ArrayRef<double> coefficients, Expr x, Emitter &e) {
 }
 
 /// 2^n for an integer vector within the range of normal numbers.
-Expr makePowerOfTwo(Expr n, Type element, const FloatFormat &format, Emitter &e) {
-  return e.bitcast(e.shiftLeft(n + format.exponentBias, format.mantissaBits), element);
+Expr makePowerOfTwo(Expr n, Type element, const FloatFormat &format,
+                    Emitter &e) {
+  return e.bitcast(e.shiftLeft(n + format.exponentBias, format.mantissaBits),
+                   element);
 }
 
 struct ExpandExp : OpRewritePattern<math::ExpOp> {
@@ -107,13 +117,16 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
 };
 
 // Minimax polynomials of sine and cosine on [-pi/4, pi/4].
-constexpr double kSine[] = {1.58969099521155010221e-10,  -2.50507602534068634195e-08,
-                            2.75573137070700676789e-06,  -1.98412698298579493134e-04,
-                            8.33333333332248946124e-03,  -1.66666666666666324348e-01};
-constexpr double kCosine[] = {-1.13596475577881948265e-11, 2.08757232129817482790e-09,
-                              -2.75573143513906633035e-07, 2.48015872894767294178e-05,
-                              -1.38888888888741095749e-03, 4.16666666666666019037e-02};
-constexpr double kHalfPi[] = {1.57079632673412561417e+00, 6.07710050630396597660e-11,
+constexpr double kSine[] = {
+    1.58969099521155010221e-10, -2.50507602534068634195e-08,
+    2.75573137070700676789e-06, -1.98412698298579493134e-04,
+    8.33333333332248946124e-03, -1.66666666666666324348e-01};
+constexpr double kCosine[] = {
+    -1.13596475577881948265e-11, 2.08757232129817482790e-09,
+    -2.75573143513906633035e-07, 2.48015872894767294178e-05,
+    -1.38888888888741095749e-03, 4.16666666666666019037e-02};
+constexpr double kHalfPi[] = {1.57079632673412561417e+00,
+                              6.07710050630396597660e-11,
                               2.02226624879595063154e-21};
 constexpr double kTwoOverPi = 6.36619772367581382433e-01;
 
@@ -133,7 +146,8 @@ Expr expandSine(Expr x, int64_t quarters, Emitter &e) {
   Expr isOdd = e.compare(arith::CmpIPredicate::ne,
                          e.bitAnd(quadrant, makeLiteral(quadrant, int64_t(1))),
                          makeLiteral(quadrant, int64_t(0)));
-  Expr sign = e.shiftLeft(e.bitAnd(quadrant, makeLiteral(quadrant, int64_t(2))), 62);
+  Expr sign =
+      e.shiftLeft(e.bitAnd(quadrant, makeLiteral(quadrant, int64_t(2))), 62);
   Expr value = e.select(isOdd, cosine, sine);
   return e.bitcast(e.bitXor(e.bitcast(value, i64), sign), f64);
 }
@@ -141,7 +155,8 @@ Expr expandSine(Expr x, int64_t quarters, Emitter &e) {
 template <typename OpTy, int64_t quarters>
 struct ExpandTrigonometry : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
-  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
     if (!isExpandable(op.getType()))
       return rewriter.notifyMatchFailure(op, "not f32 or f64");
     Emitter e(rewriter, op.getLoc());
@@ -171,27 +186,31 @@ struct CallLibrary : OpRewritePattern<OpTy> {
   CallLibrary(MLIRContext *context, ::mlir::ModuleOp module, StringRef name)
       : OpRewritePattern<OpTy>(context), module(module), name(name) {}
 
-  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
     Type f64 = rewriter.getF64Type();
-    if (!getElementTypeOrSelf(op.getType()).isF64() || !isExpandable(op.getType()))
+    if (!getElementTypeOrSelf(op.getType()).isF64() ||
+        !isExpandable(op.getType()))
       return rewriter.notifyMatchFailure(op, "not f64");
     auto callee = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
     if (!callee) {
       OpBuilder::InsertionGuard guard(rewriter);
       rewriter.setInsertionPointToStart(module.getBody());
-      callee = LLVM::LLVMFuncOp::create(rewriter, module.getLoc(), name,
-                                        LLVM::LLVMFunctionType::get(f64, {f64}));
+      callee =
+          LLVM::LLVMFuncOp::create(rewriter, module.getLoc(), name,
+                                   LLVM::LLVMFunctionType::get(f64, {f64}));
     }
     Emitter e(rewriter, op.getLoc());
     Expr x = e.wrap(op.getOperand());
     auto call = [&](Expr lane) {
-      return LLVM::CallOp::create(rewriter, op.getLoc(), callee, ValueRange{lane.get()})
+      return LLVM::CallOp::create(rewriter, op.getLoc(), callee,
+                                  ValueRange{lane.get()})
           .getResult();
     };
     Value result = x.isVector() ? x.get() : call(x);
     for (int64_t i = 0; x.isVector() && i < x.getWidth(); ++i)
-      result = vector::InsertOp::create(rewriter, op.getLoc(), call(e.extract(x, i)),
-                                        result, i);
+      result = vector::InsertOp::create(rewriter, op.getLoc(),
+                                        call(e.extract(x, i)), result, i);
     rewriter.replaceOp(op, result);
     return success();
   }
@@ -215,12 +234,10 @@ void dsv4::populateMathExpansionPatterns(RewritePatternSet &patterns,
   patterns.add<CallLibrary<math::ErfOp>>(context, module, "erf");
   patterns.add<CallLibrary<math::ExpM1Op>>(context, module, "expm1");
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-    return llvm::is_contained({math::LogOp::getOperationName(),
-                               math::Log1pOp::getOperationName(),
-                               math::Log2Op::getOperationName(),
-                               math::TanhOp::getOperationName(),
-                               math::ErfOp::getOperationName(),
-                               math::ExpM1Op::getOperationName()},
-                              name);
+    return llvm::is_contained(
+        {math::LogOp::getOperationName(), math::Log1pOp::getOperationName(),
+         math::Log2Op::getOperationName(), math::TanhOp::getOperationName(),
+         math::ErfOp::getOperationName(), math::ExpM1Op::getOperationName()},
+        name);
   });
 }

@@ -16,7 +16,8 @@ namespace mlir::dsv4 {
 /// Rewrites math operations as arithmetic: exp, sin and cos of f32 and f64, log
 /// and its relatives of f32, rsqrt. Log and its relatives of f64 become calls
 /// of the C library, declared in `module`.
-void populateMathExpansionPatterns(RewritePatternSet &patterns, ::mlir::ModuleOp module);
+void populateMathExpansionPatterns(RewritePatternSet &patterns,
+                                   ::mlir::ModuleOp module);
 
 } // namespace mlir::dsv4
 

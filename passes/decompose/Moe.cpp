@@ -28,9 +28,9 @@ namespace {
 
 struct ExpertSort {
   ExpertSort(SortByExpertOp op, Emitter &e)
-      : e(e), experts(e.flatten(op.getExperts())), order(e.flatten(op.getOrder())),
-        offsets(e.flatten(op.getOffsets())), count(offsets.sizes[0] - 1),
-        one(e.constantInt(offsets.element, 1)) {}
+      : e(e), experts(e.flatten(op.getExperts())),
+        order(e.flatten(op.getOrder())), offsets(e.flatten(op.getOffsets())),
+        count(offsets.sizes[0] - 1), one(e.constantInt(offsets.element, 1)) {}
 
   Expr atOffset(Expr i) { return e.at(offsets, {i}); }
 
@@ -68,7 +68,8 @@ struct ExpertSort {
       });
     });
     e.loop(1, count + 1, [&](Expr i) {
-      Expr sum = e.load(offsets, atOffset(i)) + e.load(offsets, atOffset(i - 1));
+      Expr sum =
+          e.load(offsets, atOffset(i)) + e.load(offsets, atOffset(i - 1));
       e.store(offsets, atOffset(i), sum);
     });
   }
@@ -106,7 +107,8 @@ LogicalResult dsv4::decompose(SortByExpertOp op, Emitter &e) {
 
 /// order[row] as an index.
 static Expr loadSlot(const Buffer &order, Expr row, Emitter &e) {
-  return e.cast(e.load(order, e.at(order, {row})), e.getBuilder().getIndexType());
+  return e.cast(e.load(order, e.at(order, {row})),
+                e.getBuilder().getIndexType());
 }
 
 /// Position of the first channel of the n-th token of a [B,T,C] buffer.

@@ -70,12 +70,15 @@ private:
   Expr loadAt(const Buffer &buffer, const PoolPart &part, Expr b, Expr token,
               Expr d, int64_t width) {
     Expr channel = d + part.firstChannel;
-    return e.load(buffer, e.at(buffer, {b, part.window, token, channel}), width);
+    return e.load(buffer, e.at(buffer, {b, part.window, token, channel}),
+                  width);
   }
 
-  Expr loadScore(const PoolPart &part, Expr b, Expr token, Expr d, int64_t width) {
+  Expr loadScore(const PoolPart &part, Expr b, Expr token, Expr d,
+                 int64_t width) {
     Expr position = e.at(ape, {token, d + part.firstChannel});
-    return loadAt(gate, part, b, token, d, width) + e.load(ape, position, width);
+    return loadAt(gate, part, b, token, d, width) +
+           e.load(ape, position, width);
   }
 
   using TokenBody = llvm::function_ref<SmallVector<Expr>(const PoolPart &, Expr,
@@ -91,16 +94,17 @@ private:
     return state;
   }
 
-  void emitChunk(ArrayRef<PoolPart> parts, Expr b, Expr w, Expr d, int64_t width) {
+  void emitChunk(ArrayRef<PoolPart> parts, Expr b, Expr w, Expr d,
+                 int64_t width) {
     auto fill = [&](double value) {
       return e.broadcast(e.constant(out.element, value), width);
     };
-    Expr highest =
-        fold(parts, {fill(-std::numeric_limits<double>::infinity())},
-             [&](const PoolPart &part, Expr token,
-                 ArrayRef<Expr> state) -> SmallVector<Expr> {
-               return {e.maximum(state[0], loadScore(part, b, token, d, width))};
-             })[0];
+    Expr highest = fold(
+        parts, {fill(-std::numeric_limits<double>::infinity())},
+        [&](const PoolPart &part, Expr token,
+            ArrayRef<Expr> state) -> SmallVector<Expr> {
+          return {e.maximum(state[0], loadScore(part, b, token, d, width))};
+        })[0];
     SmallVector<Expr> sums =
         fold(parts, {fill(0.0), fill(0.0)},
              [&](const PoolPart &part, Expr token,

@@ -40,9 +40,8 @@ Expr dsv4::makeOrderedKey(Expr value, Emitter &e) {
 /// Runs `body` for each (b, t) of the leading two dimensions of a shape.
 static void forEachToken(ArrayRef<int64_t> shape, Emitter &e,
                          llvm::function_ref<void(Expr, Expr)> body) {
-  e.loop(0, shape[0], [&](Expr b) {
-    e.loop(0, shape[1], [&](Expr t) { body(b, t); });
-  });
+  e.loop(0, shape[0],
+         [&](Expr b) { e.loop(0, shape[1], [&](Expr t) { body(b, t); }); });
 }
 
 static Expr isInRange(Expr index, int64_t size) {
@@ -63,11 +62,13 @@ LogicalResult dsv4::decompose(GatherRowsOp op, Emitter &e) {
     e.whenElse(
         isInRange(id, table.sizes[0]),
         [&] {
-          copyRow(table, e.at(table, {id, e.index(0)}), out, row, out.sizes[2], e);
+          copyRow(table, e.at(table, {id, e.index(0)}), out, row, out.sizes[2],
+                  e);
         },
         [&] {
           e.loop(0, out.sizes[2], [&](Expr c) {
-            e.store(out, row + c * out.strides[2], e.constant(out.element, 0.0));
+            e.store(out, row + c * out.strides[2],
+                    e.constant(out.element, 0.0));
           });
         });
   });
@@ -112,7 +113,8 @@ static SmallVector<Expr> findNext(const Buffer &scores, Expr b, Expr t,
         Expr key = makeOrderedKey(e.load(scores, e.at(scores, {b, t, i})), e);
         Expr isAfter = (key < last[0]) | ((key == last[0]) & (i > last[1]));
         Expr isBetter = isAfter & (key > best[0]);
-        return {e.select(isBetter, key, best[0]), e.select(isBetter, i, best[1])};
+        return {e.select(isBetter, key, best[0]),
+                e.select(isBetter, i, best[1])};
       });
 }
 

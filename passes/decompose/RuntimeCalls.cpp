@@ -23,7 +23,8 @@ using namespace mlir::dsv4;
 static constexpr size_t kDescWords = sizeof(dsv4rt_contract_desc) / 8;
 static_assert(sizeof(dsv4rt_contract_desc) % 8 == 0, "written as 64-bit words");
 
-Value RuntimeCalls::getPointer(const Buffer &buffer, Expr position, Emitter &e) {
+Value RuntimeCalls::getPointer(const Buffer &buffer, Expr position,
+                               Emitter &e) {
   OpBuilder &builder = e.getBuilder();
   Expr base = e.wrap(memref::ExtractAlignedPointerAsIndexOp::create(
       builder, e.getLoc(), buffer.memref));
@@ -56,15 +57,17 @@ Value RuntimeCalls::getDesc(const dsv4rt_contract_desc &desc, Emitter &e) {
   std::array<int64_t, kDescWords> words;
   std::memcpy(words.data(), &desc, sizeof(desc));
   std::string name;
-  for (unsigned i = descs.size(); name.empty() || module.lookupSymbol(name); ++i)
+  for (unsigned i = descs.size(); name.empty() || module.lookupSymbol(name);
+       ++i)
     name = ("dsv4_contract_" + Twine(i)).str();
   OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
   auto tensor = RankedTensorType::get({kDescWords}, top.getI64Type());
-  LLVM::GlobalOp::create(top, module.getLoc(),
-                         LLVM::LLVMArrayType::get(top.getI64Type(), kDescWords),
-                         /*isConstant=*/true, LLVM::Linkage::Internal, name,
-                         DenseElementsAttr::get(tensor, ArrayRef<int64_t>(words)),
-                         /*alignment=*/8);
+  LLVM::GlobalOp::create(
+      top, module.getLoc(),
+      LLVM::LLVMArrayType::get(top.getI64Type(), kDescWords),
+      /*isConstant=*/true, LLVM::Linkage::Internal, name,
+      DenseElementsAttr::get(tensor, ArrayRef<int64_t>(words)),
+      /*alignment=*/8);
   descs.emplace_back(desc, name);
   return getAddress(name);
 }
@@ -85,8 +88,9 @@ void RuntimeCalls::groupedContract(const dsv4rt_contract_desc &desc,
                                    Emitter &e) {
   auto pointer = LLVM::LLVMPointerType::get(e.getContext());
   Type i64 = e.getBuilder().getI64Type();
-  auto callee = getCallee("dsv4rt_grouped_contract",
-                          {pointer, i64, i64, pointer, pointer, pointer, pointer});
+  auto callee =
+      getCallee("dsv4rt_grouped_contract",
+                {pointer, i64, i64, pointer, pointer, pointer, pointer});
   Value address = getDesc(desc, e);
   LLVM::CallOp::create(e.getBuilder(), e.getLoc(), callee,
                        ValueRange{address, e.constantInt(i64, groups),
@@ -94,7 +98,8 @@ void RuntimeCalls::groupedContract(const dsv4rt_contract_desc &desc,
                                   b, c});
 }
 
-bool dsv4::setContractTypes(dsv4rt_contract_desc &desc, Type a, Type b, Type c) {
+bool dsv4::setContractTypes(dsv4rt_contract_desc &desc, Type a, Type b,
+                            Type c) {
   auto getDtype = [](Type type) -> uint32_t {
     return type.isF32() ? DSV4RT_F32 : type.isBF16() ? DSV4RT_BF16 : DSV4RT_F64;
   };

@@ -52,7 +52,9 @@ public:
 private:
   Expr cell(Expr i, Expr j) { return (i * size + j) * kMatrixLanes; }
   Expr load(Expr i, Expr j) { return e.load(scratch, cell(i, j), width); }
-  void store(Expr i, Expr j, Expr value) { e.store(scratch, cell(i, j), value); }
+  void store(Expr i, Expr j, Expr value) {
+    e.store(scratch, cell(i, j), value);
+  }
 
   /// Between `width` matrices of the buffers and lanes of the workspace.
   void copy(Expr b, Expr t, bool isLoad) {
@@ -61,7 +63,8 @@ private:
         e.loop(0, width, [&](Expr lane) {
           Expr at = cell(i, j) + lane;
           if (isLoad)
-            e.store(scratch, at, e.load(input, e.at(input, {b, t + lane, i, j})));
+            e.store(scratch, at,
+                    e.load(input, e.at(input, {b, t + lane, i, j})));
           else
             e.store(out, e.at(out, {b, t + lane, i, j}), e.load(scratch, at));
         });
@@ -82,7 +85,8 @@ private:
     e.loop(0, size, [&](Expr i) {
       auto at = [&](Expr j) { return load(i, j); };
       Expr highest = fold(at, [&](Expr a, Expr b) { return e.maximum(a, b); });
-      e.loop(0, size, [&](Expr j) { store(i, j, e.exp(load(i, j) - highest)); });
+      e.loop(0, size,
+             [&](Expr j) { store(i, j, e.exp(load(i, j) - highest)); });
       Expr sum = fold(at, [](Expr a, Expr b) { return a + b; });
       e.loop(0, size, [&](Expr j) { store(i, j, load(i, j) / sum + eps); });
     });

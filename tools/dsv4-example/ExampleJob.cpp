@@ -7,11 +7,11 @@
 
 #include "ExampleJob.h"
 
+#include "dsv4/Execution/Messages.h"
 #include "dsv4/Frontend/BuildModel.h"
 #include "dsv4/InitAll.h"
 #include "dsv4/Support/Json.h"
 #include "dsv4/Support/NameSeed.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -67,20 +67,6 @@ ExampleJob::ExampleJob(const ExampleOptions &options) : options(options) {
 
 void ExampleJob::show(const llvm::Twine &what) {
   llvm::errs() << "dsv4-example: " << what << "\n";
-}
-
-static llvm::StringRef getSeverityName(DiagnosticSeverity severity) {
-  switch (severity) {
-  case DiagnosticSeverity::Note:
-    return "note";
-  case DiagnosticSeverity::Warning:
-    return "warning";
-  case DiagnosticSeverity::Error:
-    return "error";
-  case DiagnosticSeverity::Remark:
-    return "remark";
-  }
-  return "";
 }
 
 std::string dsv4::getMeshFolder(llvm::StringRef mesh) {
@@ -289,9 +275,8 @@ ExampleRow ExampleJob::runMesh(llvm::StringRef mesh) {
 }
 
 llvm::Expected<std::vector<ExampleRow>> ExampleJob::run() {
-  // The model comes from no file that a location could name.
-  ScopedDiagnosticHandler handler(context.get(), [&](Diagnostic &diagnostic) {
-    show(getSeverityName(diagnostic.getSeverity()) + ": " + diagnostic.str());
+  ScopedDiagnosticHandler handler(context.get(), [](Diagnostic &message) {
+    printDiagnostic(message, llvm::errs());
   });
   if (llvm::Error error = readReference())
     return std::move(error);

@@ -36,7 +36,8 @@ static cl::list<std::string>
 static cl::list<std::string>
     batch("batch",
           cl::desc("Safetensors files with the global batch: input_ids, labels "
-                   "and what else the program takes; may be repeated"),
+                   "and what else the program takes; may be repeated. \"names\" "
+                   "computes the first two from their names"),
           cl::value_desc("file"), cl::cat(category));
 
 static cl::opt<std::string>
@@ -121,7 +122,11 @@ static RunToolOptions getOptions() {
   options.inputFilename = inputFilename;
   options.initFromNames = init == Init::Names;
   options.parameterFiles.assign(params.begin(), params.end());
-  options.batchFiles.assign(batch.begin(), batch.end());
+  for (const std::string &source : batch)
+    if (source == "names")
+      options.batchFromNames = true;
+    else
+      options.batchFiles.push_back(source);
   options.outputFilename = output;
   options.reportFilename = report;
   options.saveParamsFilename = saveParams;

@@ -8,6 +8,7 @@
 #ifndef DSV4_ANALYSIS_FLATBUFFERS_H
 #define DSV4_ANALYSIS_FLATBUFFERS_H
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -41,8 +42,8 @@ struct FlatSegment {
 ///   rank 1 owns             [ p1       | p2 ]
 ///   rank 2 owns                             [   pad  ]
 ///
-/// Each start is aligned; a shard is an equal, aligned slice, so a parameter's part
-/// of it may be empty.
+/// Each start is aligned; a shard is an equal, aligned slice, so a parameter's
+/// part of it may be empty.
 struct FlatBuffer {
   Type dtype;
   bool isFrozen = false;
@@ -57,8 +58,8 @@ using EmitFlatErrorFn = llvm::function_ref<InFlightDiagnostic(unsigned)>;
 
 /// Lays out the parameters of one unit over `numRanks`: storage dtypes by first
 /// occurrence, trainable before frozen, parameters in the given order.
-/// `emitError` starts an error at a parameter, given by its index; refused are dtypes that do
-/// not fill whole bytes and sizes beyond 64 bits.
+/// `emitError` starts an error at a parameter, given by its index; refused are
+/// dtypes that do not fill whole bytes and sizes beyond 64 bits.
 FailureOr<SmallVector<FlatBuffer>>
 computeFlatBuffers(ArrayRef<FlatParameter> parameters, int64_t numRanks,
                    EmitFlatErrorFn emitError);

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A unit is a group of parameters that one all-gather fetches. The planner knows
-// parameters by name and modules by path and class; it sees no operations, so
-// it serves every front end.
+// A unit is a group of parameters that one all-gather fetches. The planner
+// knows parameters by name and modules by path and class; it sees no
+// operations, so it serves every front end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,8 +56,8 @@ struct FsdpUnit {
   SmallVector<unsigned> parameters;
   /// The dtype in which the module computes with its parameters.
   Type gatherDtype;
-  /// Set when parameters of several storage dtypes keep their own; the widest is
-  /// then the gather dtype.
+  /// Set when parameters of several storage dtypes keep their own; the widest
+  /// is then the gather dtype.
   bool isMixed = false;
   /// The dtype in which gradients are added.
   Type reduceDtype;
@@ -80,7 +80,7 @@ struct FsdpPlanOptions {
 ///   model.layers.0.self_attn.wq_a             .
 ///   model.layers.0.self_attn.sinks_param      island
 ///   model.layers.0.attn_hc                    island
-///   model.norm                                root, with all that no other unit owns
+///   model.norm                                root: no other unit owns it
 ///
 /// * An island matches the suffix table by whole path components, and all
 ///   its floats are f32 (or all are f64). Inside an island there is no other.

@@ -30,6 +30,7 @@ struct RunToolOptions {
   bool initFromNames = false;
   std::vector<std::string> parameterFiles;
   std::vector<std::string> batchFiles;
+  bool batchFromNames = false;
   std::string outputFilename; // empty for none
   std::string reportFilename; // empty for none
   std::string saveParamsFilename; // empty for none

@@ -73,9 +73,11 @@ class BatchSource {
 public:
   /// All fields of the program. Files may hold more; of two fields of one name
   /// the first counts. Token ids, labels and expert ids out of range are errors
-  /// that give the position.
+  /// that give the position. With `fromNames`, token ids and labels that are in
+  /// no file are the name-seeded ones.
   static llvm::Expected<BatchSource> open(const Program &program,
-                                          llvm::ArrayRef<std::string> paths);
+                                          llvm::ArrayRef<std::string> paths,
+                                          bool fromNames = false);
 
   /// The bytes of a field, possibly unaligned.
   llvm::ArrayRef<char> getData(llvm::StringRef name) const {
@@ -83,7 +85,15 @@ public:
   }
 
 private:
+  struct Seeded;
+
+  void createSeeded(const Program &program);
+  /// The tensor and where it comes from; null if there is none.
+  std::pair<const TensorRef *, llvm::StringRef>
+  findTensor(llvm::StringRef name) const;
+
   std::vector<std::unique_ptr<SafeTensorsFile>> files;
+  std::shared_ptr<const Seeded> seeded;
   llvm::StringMap<const TensorRef *> fields;
 };
 

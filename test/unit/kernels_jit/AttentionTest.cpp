@@ -53,7 +53,8 @@ std::vector<T> slice(const std::vector<T> &x, int64_t batch, int64_t length,
   int64_t width = x.size() / (batch * length);
   std::vector<T> part(batch * count * width, T(NAN));
   for (int64_t b = 0; b < batch; ++b)
-    for (int64_t i = std::max<int64_t>(from, 0); i < std::min(from + count, length); ++i)
+    for (int64_t i = std::max<int64_t>(from, 0);
+         i < std::min(from + count, length); ++i)
       std::copy_n(&x[(b * length + i) * width], width,
                   &part[(b * count + i - from) * width]);
   return part;
@@ -87,19 +88,18 @@ std::vector<T> run(const Problem &p, Pool form, const Data<T> &data,
   std::string pool = form == Pool::None ? "" : "pool(%c : memref<$bx$nx$dx$e>)";
   if (form == Pool::Selected)
     pool += " selected(%sel : memref<$bx$tx$jxi64>)";
-  text = substitute(
-      text, {{"pool", pool},
-             {"window", str(p.window)},
-             {"ratio", str(form == Pool::None ? 0 : p.ratio)},
-             {"bx", str(p.batch) + "x"},
-             {"tx", str(queries) + "x"},
-             {"hx", str(p.heads) + "x"},
-             {"dx", str(p.channels) + "x"},
-             {"sx", str(keyRows) + "x"},
-             {"nx", str(std::max<int64_t>(p.windows, 1)) + "x"},
-             {"jx", str(std::max<int64_t>(p.selection, 1)) + "x"},
-             {"e", TypeInfo<T>::name},
-             {"w", TypeInfo<Wide<T>>::name}});
+  text = substitute(text, {{"pool", pool},
+                           {"window", str(p.window)},
+                           {"ratio", str(form == Pool::None ? 0 : p.ratio)},
+                           {"bx", str(p.batch) + "x"},
+                           {"tx", str(queries) + "x"},
+                           {"hx", str(p.heads) + "x"},
+                           {"dx", str(p.channels) + "x"},
+                           {"sx", str(keyRows) + "x"},
+                           {"nx", str(std::max<int64_t>(p.windows, 1)) + "x"},
+                           {"jx", str(std::max<int64_t>(p.selection, 1)) + "x"},
+                           {"e", TypeInfo<T>::name},
+                           {"w", TypeInfo<Wide<T>>::name}});
   // One program serves every rank: parts differ in their offsets only.
   // Never destroyed: the engine outlives no static object of LLVM.
   static auto *kernels = new std::map<std::string, JitKernel *>;
@@ -111,24 +111,34 @@ std::vector<T> run(const Problem &p, Pool form, const Data<T> &data,
   std::vector<int64_t> selected(1);
   if (p.selection)
     selected = slice(data.selected, p.batch, p.length, firstQuery, queries);
-  std::vector<T> out(query.size());
-  (*kernel)(query.data(), keys.data(), data.sink.data(), data.pool.data(),
-         selected.data(), out.data(), firstQuery, firstKey);
+  std::vector<T> out(query.size()), again(query.size());
+  // Twice, so that reads before and behind every buffer are seen.
+  for (bool atEnd : {false, true}) {
+    Guarded q(query, atEnd), k(keys, atEnd), c(data.pool, atEnd), o(out, atEnd);
+    Guarded s(data.sink, atEnd);
+    Guarded j(selected, atEnd);
+    (*kernel)(q.data(), k.data(), s.data(), c.data(), j.data(), o.data(),
+              firstQuery, firstKey);
+    std::copy_n(o.data(), out.size(), atEnd ? out.data() : again.data());
+  }
+  EXPECT_TRUE(hasEqualBits(out, again));
   return out;
 }
 
 /// Plain loops in f64.
 template <typename T>
-std::vector<double> getReference(const Problem &p, Pool form, const Data<T> &data) {
+std::vector<double> getReference(const Problem &p, Pool form,
+                                 const Data<T> &data) {
   std::vector<double> out(data.query.size());
   for (int64_t b = 0; b < p.batch; ++b)
     for (int64_t t = 0; t < p.length; ++t) {
       std::vector<const T *> rows;
       for (int64_t s = std::max<int64_t>(0, t - p.window + 1); s <= t; ++s)
         rows.push_back(&data.keys[(b * p.length + s) * p.channels]);
-      int64_t pooled = form == Pool::None  ? 0
-                       : form == Pool::All ? std::min((t + 1) / p.ratio, p.windows)
-                                           : p.selection;
+      int64_t pooled = form == Pool::None ? 0
+                       : form == Pool::All
+                           ? std::min((t + 1) / p.ratio, p.windows)
+                           : p.selection;
       for (int64_t k = 0; k < pooled; ++k) {
         int64_t w = form == Pool::All
                         ? k
@@ -142,7 +152,8 @@ std::vector<double> getReference(const Problem &p, Pool form, const Data<T> &dat
         for (const T *row : rows) {
           double dot = 0;
           for (int64_t d = 0; d < p.channels; ++d)
-            dot += double(Wide<T>(data.query[at + d])) * double(Wide<T>(row[d]));
+            dot +=
+                double(Wide<T>(data.query[at + d])) * double(Wide<T>(row[d]));
           double weight = std::exp(dot * 0.3);
           den += weight;
           for (int64_t d = 0; d < p.channels; ++d)

@@ -32,7 +32,8 @@ struct IndexProblem {
 };
 
 template <typename T>
-void testIndexTopk(const IndexProblem &p, double keyScale, bool hasNaN = false) {
+void testIndexTopk(const IndexProblem &p, double keyScale,
+                   bool hasNaN = false) {
   using W = Wide<T>;
   JitKernel kernel(substitute(
       R"(
@@ -57,7 +58,11 @@ void testIndexTopk(const IndexProblem &p, double keyScale, bool hasNaN = false) 
   if (hasNaN)
     keys[3 * p.channels] = T(NAN);
   std::vector<int64_t> got(p.batch * p.queries * p.count, -99);
-  kernel(query.data(), keys.data(), weights.data(), got.data(), p.firstQuery);
+  for (bool atEnd : {false, true}) {
+    Guarded q(query, atEnd), k(keys, atEnd);
+    Guarded w(weights, atEnd);
+    kernel(q.data(), k.data(), w.data(), got.data(), p.firstQuery);
+  }
   for (int64_t row = 0; row < p.batch * p.queries; ++row) {
     int64_t b = row / p.queries, t = row % p.queries;
     int64_t visible = std::min((p.firstQuery + t + 1) / p.ratio, p.windows);
@@ -75,7 +80,8 @@ void testIndexTopk(const IndexProblem &p, double keyScale, bool hasNaN = false) 
     want.resize(std::min(p.count, visible));
     std::sort(want.begin(), want.end());
     want.resize(p.count, -1);
-    std::vector<int64_t> mine(&got[row * p.count], &got[row * p.count] + p.count);
+    std::vector<int64_t> mine(&got[row * p.count],
+                              &got[row * p.count] + p.count);
     ASSERT_EQ(mine, want) << "row " << row;
   }
 }
@@ -119,7 +125,8 @@ void testTopk(int64_t size, int64_t count) {
   std::vector<int64_t> got(10 * count);
   kernel(scores.data(), got.data());
   for (int64_t row = 0; row < 10; ++row) {
-    auto want = rank(std::vector<W>(&scores[row * size], &scores[row * size] + size));
+    auto want =
+        rank(std::vector<W>(&scores[row * size], &scores[row * size] + size));
     want.resize(count);
     std::vector<int64_t> mine(&got[row * count], &got[row * count] + count);
     ASSERT_EQ(mine, want) << size << " " << row;
@@ -146,14 +153,16 @@ TEST(Rows, OutsideReadsZero) {
   std::vector<int64_t> ids = {3, -1, 0, 4}, picks = {0, 4, 5, -1, 2, 2, 1, 100};
   std::vector<BF16> rows(12, BF16(9.0f));
   std::vector<float> taken(8, 9.0f);
-  kernel(table.data(), ids.data(), rows.data(), scores.data(), picks.data(), taken.data());
+  kernel(table.data(), ids.data(), rows.data(), scores.data(), picks.data(),
+         taken.data());
   for (int t = 0; t < 4; ++t)
     for (int c = 0; c < 3; ++c)
       EXPECT_EQ(rows[t * 3 + c].bits,
                 ids[t] >= 0 && ids[t] < 4 ? table[ids[t] * 3 + c].bits : 0);
   for (int i = 0; i < 8; ++i)
-    EXPECT_EQ(taken[i],
-              picks[i] >= 0 && picks[i] < 5 ? scores[i / 2 * 5 + picks[i]] : 0.0f);
+    EXPECT_EQ(taken[i], picks[i] >= 0 && picks[i] < 5
+                            ? scores[i / 2 * 5 + picks[i]]
+                            : 0.0f);
 }
 
 } // namespace

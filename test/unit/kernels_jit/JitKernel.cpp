@@ -74,12 +74,14 @@ static std::unique_ptr<ExecutionEngine> makeEngine(ModuleOp module) {
   check(static_cast<bool>(engine), "engine");
   (*engine)->registerSymbols([](llvm::orc::MangleAndInterner intern) {
     auto define = [](auto *function) {
-      return llvm::orc::ExecutorSymbolDef(llvm::orc::ExecutorAddr::fromPtr(function),
-                                          llvm::JITSymbolFlags::Exported);
+      return llvm::orc::ExecutorSymbolDef(
+          llvm::orc::ExecutorAddr::fromPtr(function),
+          llvm::JITSymbolFlags::Exported);
     };
     llvm::orc::SymbolMap symbols;
     symbols[intern("dsv4rt_contract")] = define(&dsv4rt_contract);
-    symbols[intern("dsv4rt_grouped_contract")] = define(&dsv4rt_grouped_contract);
+    symbols[intern("dsv4rt_grouped_contract")] =
+        define(&dsv4rt_grouped_contract);
     return symbols;
   });
   return std::move(*engine);
@@ -95,12 +97,15 @@ JitKernel::JitKernel(const std::string &text) {
   registry.insert<dsv4::Dsv4Dialect, arith::ArithDialect, func::FuncDialect,
                   linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect,
                   memref::MemRefDialect>();
-  context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  context =
+      std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   std::string source = text;
-  if (size_t at = source.find(") {"); source.find("func.func") == std::string::npos)
+  if (size_t at = source.find(") {");
+      source.find("func.func") == std::string::npos)
     source = "func.func private @k" + source.substr(0, at) +
              ") attributes {dsv4.kernel} {" + source.substr(at + 3);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(source, context.get());
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(source, context.get());
   check(static_cast<bool>(module), "does not parse");
   auto kernel = module->lookupSymbol<func::FuncOp>("k");
   workspaceBytes = addWorkspace(kernel);
@@ -134,6 +139,7 @@ void JitKernel::call(std::vector<int64_t> words) {
   for (const char *at = workspace.data(); workspaceBytes && at != begin; ++at)
     check(*at == 0x5A, "wrote before the workspace");
   const char *end = workspace.data() + workspace.size();
-  for (const char *at = begin + workspaceBytes; workspaceBytes && at < end; ++at)
+  for (const char *at = begin + workspaceBytes; workspaceBytes && at < end;
+       ++at)
     check(*at == 0x5A, "wrote behind the workspace");
 }

@@ -17,6 +17,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <sys/mman.h>
 #include <vector>
 
 /// bf16 as memory holds it.
@@ -93,6 +94,33 @@ private:
   std::vector<char> workspace;
 };
 
+/// A copy of values between two pages that may not be touched: their first byte
+/// follows the one page, or their last precedes the other.
+template <typename T>
+class Guarded {
+public:
+  Guarded(const std::vector<T> &values, bool atEnd) {
+    size_t page = 4096, bytes = values.size() * sizeof(T);
+    size_t inner = (bytes + page - 1) / page * page;
+    size = inner + 2 * page;
+    base = static_cast<char *>(mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(base, page, PROT_NONE);
+    mprotect(base + page + inner, page, PROT_NONE);
+    char *at = base + page + (atEnd ? inner - bytes : 0);
+    std::memcpy(at, values.data(), bytes);
+    begin = reinterpret_cast<T *>(at);
+  }
+  Guarded(const Guarded &) = delete;
+  ~Guarded() { munmap(base, size); }
+  T *data() { return begin; }
+
+private:
+  char *base;
+  size_t size;
+  T *begin;
+};
+
 /// Uniform values in [-scale, scale).
 template <typename T>
 std::vector<T> makeRandom(size_t count, unsigned seed, double scale = 1.0) {
@@ -119,7 +147,8 @@ W reduceInLanes(size_t count, W identity, Op op,
 
 template <typename T>
 bool hasEqualBits(const std::vector<T> &a, const std::vector<T> &b) {
-  return a.size() == b.size() && !std::memcmp(a.data(), b.data(), a.size() * sizeof(T));
+  return a.size() == b.size() &&
+         !std::memcmp(a.data(), b.data(), a.size() * sizeof(T));
 }
 
 /// The largest difference, relative to the largest entry of `b`.
@@ -128,8 +157,9 @@ double getError(const std::vector<T> &a, const std::vector<T> &b) {
   double worst = 0, largest = 1e-30;
   for (size_t i = 0; i < a.size(); ++i) {
     double x = static_cast<Wide<T>>(a[i]), y = static_cast<Wide<T>>(b[i]);
-    worst = std::isfinite(x) && std::isfinite(y) ? std::max(worst, std::fabs(x - y))
-                                                 : (x == y ? worst : INFINITY);
+    worst = std::isfinite(x) && std::isfinite(y)
+                ? std::max(worst, std::fabs(x - y))
+                : (x == y ? worst : INFINITY);
     largest = std::max(largest, std::fabs(y));
   }
   return worst / largest;
@@ -138,7 +168,9 @@ double getError(const std::vector<T> &a, const std::vector<T> &b) {
 /// Tolerance for a result stored as T.
 template <typename T>
 constexpr double getTolerance() {
-  return std::is_same_v<T, double> ? 1e-13 : std::is_same_v<T, float> ? 2e-6 : 8e-3;
+  return std::is_same_v<T, double>  ? 1e-13
+         : std::is_same_v<T, float> ? 2e-6
+                                    : 8e-3;
 }
 
 #endif // DSV4_TEST_JITKERNEL_H

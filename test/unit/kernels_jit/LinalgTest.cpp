@@ -128,7 +128,8 @@ template <typename T>
 static void testRowSum(int rows, int size) {
   using W = Wide<T>;
   bool isWide = std::is_same_v<T, W>;
-  JitKernel kernel(substitute(R"(
+  JitKernel kernel(substitute(
+      R"(
     (%a: memref<$mx$nx$t>, %r: memref<$mx$w>) {
       linalg.generic {
         indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
@@ -142,15 +143,17 @@ static void testRowSum(int rows, int size) {
       }
       return
     })",
-                              {{"cast", isWide ? "%z = arith.constant 0.0 : $w\n%v = arith.subf %x, %z : $w"
-                                               : "%v = arith.extf %x : $t to $w"},
-                               {"m", str(rows)},
-                               {"n", str(size)},
-                               {"t", TypeInfo<T>::name},
-                               {"w", TypeInfo<W>::name}}));
+      {{"cast",
+        isWide ? "%z = arith.constant 0.0 : $w\n%v = arith.subf %x, %z : $w"
+               : "%v = arith.extf %x : $t to $w"},
+       {"m", str(rows)},
+       {"n", str(size)},
+       {"t", TypeInfo<T>::name},
+       {"w", TypeInfo<W>::name}}));
   auto a = makeRandom<T>(rows * size, 7);
   std::vector<W> got = makeRandom<W>(rows, 8), want = got;
-  kernel(a.data(), got.data());
+  Guarded guarded(a, /*atEnd=*/true);
+  kernel(guarded.data(), got.data());
   for (int i = 0; i < rows; ++i)
     want[i] += reduceInLanes<W>(size, W(0), std::plus<W>(), [&](size_t j) {
       W x = a[i * size + j];
@@ -220,9 +223,10 @@ static void testColumnSum(int rows, int columns, bool isTransposed) {
   std::vector<float> got(columns), want(columns);
   kernel(a.data(), got.data());
   for (int j = 0; j < columns; ++j)
-    want[j] = 0.0f + reduceInLanes<float>(rows, 0, std::plus<float>(), [&](size_t i) {
-                return isTransposed ? a[2 * i + 2 * rows * j] : a[i * columns + j];
-              });
+    want[j] =
+        0.0f + reduceInLanes<float>(rows, 0, std::plus<float>(), [&](size_t i) {
+          return isTransposed ? a[2 * i + 2 * rows * j] : a[i * columns + j];
+        });
   EXPECT_TRUE(hasEqualBits(got, want)) << rows << " " << columns;
 }
 
@@ -268,7 +272,8 @@ TEST(Reduction, MaximumKeepsNaNAndIntegersAdd) {
   kernel(a.data(), highest.data(), b.data(), &count);
   EXPECT_EQ(highest[0], *std::max_element(a.begin(), a.begin() + 40));
   EXPECT_TRUE(std::isnan(highest[1]));
-  EXPECT_EQ(count, 5 + std::count_if(b.begin(), b.end(), [](int64_t x) { return x > 3; }));
+  EXPECT_EQ(count, 5 + std::count_if(b.begin(), b.end(),
+                                     [](int64_t x) { return x > 3; }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -310,14 +315,16 @@ static void testContraction(int batch, int m, int n, int k, bool isTransposed) {
        {"castb", sameB ? "" : getCast(TypeInfo<B>::name, w, "q", "qw")},
        {"u", sameA ? "%p" : "%pw"},
        {"v", sameB ? "%q" : "%qw"},
-       {"body", std::is_same_v<C, W> ? "%t = arith.addf %o, %s : $w"
-                                     : "%e = arith.extf %o : $tc to $w\n%f = arith.addf "
-                                       "%e, %s : $w\n%t = arith.truncf %f : $w to $tc"},
+       {"body", std::is_same_v<C, W>
+                    ? "%t = arith.addf %o, %s : $w"
+                    : "%e = arith.extf %o : $tc to $w\n%f = arith.addf "
+                      "%e, %s : $w\n%t = arith.truncf %f : $w to $tc"},
        {"ta", TypeInfo<A>::name},
        {"tb", TypeInfo<B>::name},
        {"tc", TypeInfo<C>::name},
        {"w", w},
-       {"ysx", isTransposed ? str(n) + "x" + str(k) + "x" : str(k) + "x" + str(n) + "x"},
+       {"ysx", isTransposed ? str(n) + "x" + str(k) + "x"
+                            : str(k) + "x" + str(n) + "x"},
        {"ymap", isTransposed ? "n, k" : "k, n"},
        {"bx", str(batch) + "x"},
        {"mx", str(m) + "x"},
@@ -360,7 +367,8 @@ TEST(Contraction, LargeIsTheSameChain) {
   }
 }
 
-/// u[b,t,g,o] = sum over c of x[b,t,g,c] w[g,o,c]; reduced (t, c) in the second.
+/// u[b,t,g,o] = sum over c of x[b,t,g,c] w[g,o,c]; reduced (t, c) in the
+/// second.
 TEST(Contraction, ManyLoopsBecomeBatches) {
   JitKernel kernel(R"(
     (%x: memref<2x32x2x40xf32>, %w: memref<2x40x40xf32>, %r: memref<2x32x2x40xf32>, %g: memref<2x40x40xf32>) {
@@ -386,7 +394,8 @@ TEST(Contraction, ManyLoopsBecomeBatches) {
       }
       return
     })");
-  auto x = makeRandom<float>(2 * 32 * 2 * 40, 1), w = makeRandom<float>(2 * 40 * 40, 2);
+  auto x = makeRandom<float>(2 * 32 * 2 * 40, 1),
+       w = makeRandom<float>(2 * 40 * 40, 2);
   std::vector<float> r(x.size()), r2(x.size()), g(w.size()), g2(w.size());
   kernel(x.data(), w.data(), r.data(), g.data());
   for (int bt = 0; bt < 64; ++bt)
@@ -394,7 +403,8 @@ TEST(Contraction, ManyLoopsBecomeBatches) {
       for (int o = 0; o < 40; ++o)
         for (int c = 0; c < 40; ++c) {
           float &sum = r2[(bt * 2 + i) * 40 + o];
-          sum = std::fma(x[(bt * 2 + i) * 40 + c], w[(i * 40 + o) * 40 + c], sum);
+          sum =
+              std::fma(x[(bt * 2 + i) * 40 + c], w[(i * 40 + o) * 40 + c], sum);
         }
   EXPECT_TRUE(hasEqualBits(r, r2));
   for (int bt = 0; bt < 64; ++bt)
@@ -402,7 +412,8 @@ TEST(Contraction, ManyLoopsBecomeBatches) {
       for (int o = 0; o < 40; ++o)
         for (int c = 0; c < 40; ++c) {
           float &sum = g2[(i * 40 + o) * 40 + c];
-          sum = std::fma(r[(bt * 2 + i) * 40 + o], x[(bt * 2 + i) * 40 + c], sum);
+          sum =
+              std::fma(r[(bt * 2 + i) * 40 + o], x[(bt * 2 + i) * 40 + c], sum);
         }
   EXPECT_TRUE(hasEqualBits(g, g2));
 }

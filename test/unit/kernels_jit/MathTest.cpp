@@ -66,7 +66,8 @@ TEST(Math, ExpIsWithinOneUlp) {
 }
 
 TEST(Math, ExpHasItsLimits) {
-  auto f = evaluate<float>("exp", {-INFINITY, INFINITY, NAN, 0.0f, -0.0f, 1000, -1000});
+  auto f = evaluate<float>(
+      "exp", {-INFINITY, INFINITY, NAN, 0.0f, -0.0f, 1000, -1000});
   EXPECT_EQ(f[0], 0.0f);
   EXPECT_FALSE(std::signbit(f[0]));
   EXPECT_EQ(f[1], INFINITY);

@@ -43,7 +43,8 @@ void testRope(int64_t heads, int64_t channels, const char *text,
   std::vector<int64_t> positions = {0, 1, 65535, 1048576, 7, 1000};
   int64_t rows = std::max<int64_t>(heads, 1), pairs = frequencies.size();
   auto x = makeRandom<T>(6 * rows * channels, 1);
-  auto got = runRope(x, positions, heads, channels, text, isInverse ? ", inverse" : "");
+  auto got = runRope(x, positions, heads, channels, text,
+                     isInverse ? ", inverse" : "");
   auto want = x;
   for (int64_t row = 0; row < 6 * rows; ++row)
     for (int64_t i = 0; i < pairs; ++i) {
@@ -55,15 +56,18 @@ void testRope(int64_t heads, int64_t channels, const char *text,
       want[at] = T(a * c - b * s);
       want[at + 1] = T(a * s + b * c);
     }
-  EXPECT_LE(getError(got, want), (std::is_same_v<T, double> ? 4e-16 : getTolerance<T>()));
+  EXPECT_LE(getError(got, want),
+            (std::is_same_v<T, double> ? 4e-16 : getTolerance<T>()));
   for (int64_t row = 0; row < 6 * rows; ++row)
     for (int64_t d = 0; d < channels - 2 * pairs; ++d)
-      EXPECT_EQ(Wide<T>(got[row * channels + d]), Wide<T>(x[row * channels + d]));
+      EXPECT_EQ(Wide<T>(got[row * channels + d]),
+                Wide<T>(x[row * channels + d]));
 }
 
 TEST(Rope, RotatesTheLastChannels) {
   for (bool isInverse : {false, true}) {
-    testRope<float>(4, 32, "1.0, 0.1, 0.01, 0.001", {1.0, 0.1, 0.01, 0.001}, isInverse);
+    testRope<float>(4, 32, "1.0, 0.1, 0.01, 0.001", {1.0, 0.1, 0.01, 0.001},
+                    isInverse);
     testRope<double>(3, 7, "1.0, 0.3, 0.02", {1.0, 0.3, 0.02}, isInverse);
     testRope<BF16>(0, 9, "1.0, 0.5", {1.0, 0.5}, isInverse);
     testRope<float>(0, 2, "0.7", {0.7}, isInverse);
@@ -91,21 +95,23 @@ TEST(Rope, RoundsTrigonometryToItsType) {
 
 template <typename T>
 std::vector<T> runPool(const std::vector<T> &values, const std::vector<T> &gate,
-                       const std::vector<T> &ape, int64_t windows, int64_t tokens,
-                       int64_t channels, int64_t rows, bool overlap, int64_t first) {
-  JitKernel kernel(substitute(R"(
+                       const std::vector<T> &ape, int64_t windows,
+                       int64_t tokens, int64_t channels, int64_t rows,
+                       bool overlap, int64_t first) {
+  JitKernel kernel(
+      substitute(R"(
     (%v: memref<2x$mx$rx$fx$t>, %g: memref<2x$mx$rx$fx$t>, %a: memref<$rx$fx$t>, %o: memref<2x$nx$dx$t>, %w0: index) {
       dsv4.pool_windows $attrs ins(%v, %g, %a, %w0 : memref<2x$mx$rx$fx$t>, memref<2x$mx$rx$fx$t>, memref<$rx$fx$t>)
         outs(%o : memref<2x$nx$dx$t>)
       return
     })",
-                              {{"attrs", overlap ? "{overlap}" : ""},
-                               {"mx", str(windows) + "x"},
-                               {"rx", str(tokens) + "x"},
-                               {"fx", str(overlap ? 2 * channels : channels) + "x"},
-                               {"nx", str(rows) + "x"},
-                               {"dx", str(channels) + "x"},
-                               {"t", TypeInfo<T>::name}}));
+                 {{"attrs", overlap ? "{overlap}" : ""},
+                  {"mx", str(windows) + "x"},
+                  {"rx", str(tokens) + "x"},
+                  {"fx", str(overlap ? 2 * channels : channels) + "x"},
+                  {"nx", str(rows) + "x"},
+                  {"dx", str(channels) + "x"},
+                  {"t", TypeInfo<T>::name}}));
   std::vector<T> out(2 * rows * channels);
   kernel(values.data(), gate.data(), ape.data(), out.data(), first);
   return out;
@@ -117,7 +123,8 @@ void testPool(int64_t windows, int64_t tokens, int64_t channels, bool overlap) {
   auto values = makeRandom<T>(2 * windows * tokens * width, 1);
   auto gate = makeRandom<T>(2 * windows * tokens * width, 2, 4.0);
   auto ape = makeRandom<T>(tokens * width, 3);
-  auto got = runPool(values, gate, ape, windows, tokens, channels, windows, overlap, 0);
+  auto got = runPool(values, gate, ape, windows, tokens, channels, windows,
+                     overlap, 0);
   std::vector<T> want(got.size());
   for (int64_t b = 0; b < 2; ++b)
     for (int64_t w = 0; w < windows; ++w)
@@ -126,7 +133,8 @@ void testPool(int64_t windows, int64_t tokens, int64_t channels, bool overlap) {
         for (int64_t part = overlap ? 0 : 1; part < 2; ++part)
           for (int64_t j = 0; j < tokens && w - 1 + part >= 0; ++j) {
             int64_t c = overlap && part ? channels + d : d;
-            int64_t at = ((b * windows + w - 1 + part) * tokens + j) * width + c;
+            int64_t at =
+                ((b * windows + w - 1 + part) * tokens + j) * width + c;
             double p = std::exp(double(gate[at]) + double(ape[j * width + c]));
             den += p;
             num += p * values[at];
@@ -137,10 +145,12 @@ void testPool(int64_t windows, int64_t tokens, int64_t channels, bool overlap) {
   // Part of the rows of a gathered input: equal bits.
   if (windows < 3 || !overlap)
     return;
-  auto part = runPool(values, gate, ape, windows, tokens, channels, 2, overlap, 1);
+  auto part =
+      runPool(values, gate, ape, windows, tokens, channels, 2, overlap, 1);
   for (int64_t b = 0; b < 2; ++b)
     for (int64_t i = 0; i < 2 * channels; ++i)
-      EXPECT_EQ(part[b * 2 * channels + i], got[(b * windows + 1) * channels + i]);
+      EXPECT_EQ(part[b * 2 * channels + i],
+                got[(b * windows + 1) * channels + i]);
 }
 
 TEST(Pool, EqualsPlainLoops) {

@@ -35,9 +35,9 @@ Routing makeRouting() {
   std::stable_sort(r.order.begin(), r.order.end(),
                    [&](int64_t a, int64_t b) { return key(a) < key(b); });
   for (int64_t e = 0; e <= kExperts; ++e)
-    r.offsets.push_back(std::count_if(r.experts.begin(), r.experts.end(), [&](int64_t x) {
-      return x >= 0 && x < e;
-    }));
+    r.offsets.push_back(
+        std::count_if(r.experts.begin(), r.experts.end(),
+                      [&](int64_t x) { return x >= 0 && x < e; }));
   return r;
 }
 
@@ -68,7 +68,8 @@ TEST(Moe, DispatchAndCombine) {
   auto tokens = makeRandom<BF16>(kTokens * 7, 1);
   auto weights = makeRandom<float>(kRows, 2);
   std::vector<BF16> rows(kRows * 7);
-  std::vector<float> gates(kRows), sums = makeRandom<float>(kTokens * 7, 3), want = sums;
+  std::vector<float> gates(kRows), sums = makeRandom<float>(kTokens * 7, 3),
+                                   want = sums;
   kernel(tokens.data(), weights.data(), r.order.data(), r.offsets.data(),
          r.experts.data(), rows.data(), gates.data(), sums.data());
   for (int64_t row = 0; row < kRows; ++row) {
@@ -106,9 +107,9 @@ void testGrouped(int64_t in, int64_t out) {
     for (int64_t row = r.offsets[e]; row < r.offsets[e + 1]; ++row)
       for (int64_t o = 0; o < out; ++o)
         for (int64_t i = 0; i < in; ++i)
-          want[row * out + o] = std::fma(W(rows[row * in + i]),
-                                         W(weights[(e * in + i) * out + o]),
-                                         want[row * out + o]);
+          want[row * out + o] =
+              std::fma(W(rows[row * in + i]),
+                       W(weights[(e * in + i) * out + o]), want[row * out + o]);
   EXPECT_TRUE(hasEqualBits(got, want));
 }
 
