@@ -8,6 +8,7 @@
 #include "dsv4/Analysis/KernelWorkspace.h"
 #include "dsv4/IR/Dsv4Ops.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 

@@ -103,9 +103,9 @@ std::vector<ResultTensor> mlir::dsv4::createResults(const Program &program) {
 }
 
 /// Visits each result with its place in the arena.
-static void forEachResult(
-    const Program &program,
-    llvm::function_ref<void(const ProgramArgument &, size_t)> visit) {
+static void
+forEachResult(const Program &program,
+              llvm::function_ref<void(const ProgramArgument &, size_t)> visit) {
   size_t index = 0;
   for (const ProgramArgument &argument : program.arguments)
     if (argument.kind == ArgumentKind::Result)
@@ -127,10 +127,9 @@ void mlir::dsv4::collectResults(const Program &program, int64_t rank,
   });
 }
 
-std::string
-mlir::dsv4::findOtherResult(const Program &program, int64_t rank,
-                            const char *state,
-                            llvm::ArrayRef<ResultTensor> results) {
+std::string mlir::dsv4::findOtherResult(const Program &program, int64_t rank,
+                                        const char *state,
+                                        llvm::ArrayRef<ResultTensor> results) {
   std::string found;
   forEachResult(program, [&](const ProgramArgument &argument, size_t i) {
     if (!found.empty() || isOwner(program, argument, rank))

@@ -1,4 +1,4 @@
-//===- Arguments.h - Fill and read a rank's state ------------- -*- C++ -*-===//
+//===- Arguments.h - Fill and read a rank's state ---------------*- C++ -*-===//
 //
 // Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -118,7 +118,7 @@ struct BatchSource::Seeded {
 
 /// Needs the shape of the batch and the size of the vocabulary.
 void BatchSource::createSeeded(const Program &program) {
-  const auto *ids = llvm::find_if(program.arguments, [](const auto &argument) {
+  auto ids = llvm::find_if(program.arguments, [](const auto &argument) {
     return argument.kind == ArgumentKind::Batch && argument.name == "input_ids";
   });
   std::optional<int64_t> vocabulary =

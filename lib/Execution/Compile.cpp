@@ -43,8 +43,9 @@ static std::optional<std::string> findMeshText(mlir::ModuleOp module) {
   std::string text;
   for (auto [name, size] : llvm::zip(names, sizes.asArrayRef()))
     if (auto string = dyn_cast<StringAttr>(name))
-      text += ((text.empty() ? "" : ",") + string.getValue() + ":" + Twine(size))
-                  .str();
+      text +=
+          ((text.empty() ? "" : ",") + string.getValue() + ":" + Twine(size))
+              .str();
   return text;
 }
 
@@ -55,9 +56,9 @@ static LogicalResult checkOptions(mlir::ModuleOp module, StringRef finished,
   if (options.mesh && done > 0) {
     std::optional<std::string> mesh = findMeshText(module);
     if (mesh && *mesh != *options.mesh)
-      return module.emitError()
-             << "is lowered for the mesh \"" << *mesh
-             << "\", which differs from 'mesh', got \"" << *options.mesh << "\"";
+      return module.emitError() << "is lowered for the mesh \"" << *mesh
+                                << "\", which differs from 'mesh', got \""
+                                << *options.mesh << "\"";
   }
   auto checkOpen = [&](bool isGiven, StringRef option,
                        StringRef phase) -> LogicalResult {
@@ -97,8 +98,8 @@ LogicalResult dsv4::completePipeline(mlir::ModuleOp module,
   ArrayRef<StringLiteral> phases = getForwardPhases();
   if (!finished.empty() && !llvm::is_contained(phases, finished))
     return module.emitError()
-           << "'" << kPhaseAttr << "' must be one of " << llvm::join(phases, ", ")
-           << ", got '" << finished << "'";
+           << "'" << kPhaseAttr << "' must be one of "
+           << llvm::join(phases, ", ") << ", got '" << finished << "'";
   if (failed(checkOptions(module, finished, options)))
     return failure();
   for (size_t i = getPhaseNumber(finished); i < phases.size(); ++i) {

@@ -111,9 +111,10 @@ createTargetMachine() {
 }
 
 /// LLVM IR of the module at -O2, or null and an error.
-static std::unique_ptr<llvm::Module>
-buildModule(Operation *op, llvm::LLVMContext &context,
-            llvm::TargetMachine *machine, llvm::Error &error) {
+static std::unique_ptr<llvm::Module> buildModule(Operation *op,
+                                                 llvm::LLVMContext &context,
+                                                 llvm::TargetMachine *machine,
+                                                 llvm::Error &error) {
   std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(op, context);
   if (!module)
     return nullptr;

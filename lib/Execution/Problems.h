@@ -1,4 +1,4 @@
-//===- Problems.h - Several messages as one error ------------- -*- C++ -*-===//
+//===- Problems.h - Several messages as one error ---------------*- C++ -*-===//
 //
 // Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

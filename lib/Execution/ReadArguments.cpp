@@ -27,13 +27,12 @@ static bool isLegalShape(ArrayRef<int64_t> shape, uint32_t dtype) {
 }
 
 LogicalResult ProgramReader::readArgument(const Entry &entry) {
-  auto kind = getCode(
-      entry, "kind",
-      {{"batch", uint32_t(ArgumentKind::Batch)},
-       {"buffer", uint32_t(ArgumentKind::Buffer)},
-       {"shard", uint32_t(ArgumentKind::Shard)},
-       {"param", uint32_t(ArgumentKind::Param)},
-       {"result", uint32_t(ArgumentKind::Result)}});
+  auto kind = getCode(entry, "kind",
+                      {{"batch", uint32_t(ArgumentKind::Batch)},
+                       {"buffer", uint32_t(ArgumentKind::Buffer)},
+                       {"shard", uint32_t(ArgumentKind::Shard)},
+                       {"param", uint32_t(ArgumentKind::Param)},
+                       {"result", uint32_t(ArgumentKind::Result)}});
   auto name = getString(entry, "name");
   auto offset = getInteger(entry, "offset", INT64_MAX);
   auto type = get<TypeAttr>(entry, "type", "a type");
@@ -46,9 +45,14 @@ LogicalResult ProgramReader::readArgument(const Entry &entry) {
   auto dtype = getElementType(entry, local.getElementType());
   if (failed(dtype))
     return failure();
-  ProgramArgument argument{static_cast<ArgumentKind>(*kind), *name, *dtype,
-                           static_cast<uint64_t>(*offset), local.getShape(),
-                           {}, {}, {}};
+  ProgramArgument argument{static_cast<ArgumentKind>(*kind),
+                           *name,
+                           *dtype,
+                           static_cast<uint64_t>(*offset),
+                           local.getShape(),
+                           {},
+                           {},
+                           {}};
   uint64_t end = 0;
   if (!isLegalShape(argument.shape, *dtype) ||
       *offset % dsv4rt_dtype_size(*dtype) != 0 ||
@@ -139,10 +143,11 @@ LogicalResult ProgramReader::readSegment(const Entry &entry,
   if (auto dense = dyn_cast_or_null<DenseI64ArrayAttr>(shape)) {
     llvm::append_range(segment.shape, dense.asArrayRef());
   } else if (auto list = dyn_cast_or_null<ArrayAttr>(shape)) {
-    for (Attribute size : list)
-      segment.shape.push_back(isa<IntegerAttr>(size)
-                                  ? cast<IntegerAttr>(size).getInt()
-                                  : -1);
+    for (Attribute size : list) {
+      auto value = dyn_cast<IntegerAttr>(size);
+      segment.shape.push_back(
+          value ? value.getValue().trySExtValue().value_or(-1) : -1);
+    }
   } else {
     return fail(inner) << "'shape' must be an array of integers";
   }

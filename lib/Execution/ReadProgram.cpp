@@ -121,8 +121,9 @@ FailureOr<std::vector<unsigned>> ProgramReader::getAxes(const Entry &entry,
   return axes;
 }
 
-LogicalResult ProgramReader::forEachEntry(
-    StringRef key, function_ref<LogicalResult(const Entry &)> read) {
+LogicalResult
+ProgramReader::forEachEntry(StringRef key,
+                            function_ref<LogicalResult(const Entry &)> read) {
   auto list = get<ArrayAttr>(root, key, "an array");
   if (failed(list))
     return failure();
@@ -173,8 +174,8 @@ LogicalResult ProgramReader::readGroup(const Entry &entry) {
   auto lane = getInteger(entry, "lane", INT32_MAX);
   if (failed(name) || failed(mask) || failed(lane))
     return failure();
-  program.groups.push_back({*name, static_cast<uint32_t>(*mask),
-                            static_cast<uint32_t>(*lane)});
+  program.groups.push_back(
+      {*name, static_cast<uint32_t>(*mask), static_cast<uint32_t>(*lane)});
   return success();
 }
 
@@ -186,9 +187,9 @@ LogicalResult ProgramReader::readSite(const Entry &entry) {
                      {"all_reduce", DSV4RT_OP_ALL_REDUCE},
                      {"barrier", DSV4RT_OP_BARRIER},
                      {"agree", DSV4RT_OP_AGREE}});
-  auto redop = getCode(
-      entry, "redop",
-      {{"sum", DSV4RT_SUM}, {"max", DSV4RT_MAX}, {"min", DSV4RT_MIN}});
+  auto redop =
+      getCode(entry, "redop",
+              {{"sum", DSV4RT_SUM}, {"max", DSV4RT_MAX}, {"min", DSV4RT_MIN}});
   auto traffic = getCode(entry, "class",
                          {{"sequence", DSV4RT_TRAFFIC_SEQUENCE},
                           {"parameter", DSV4RT_TRAFFIC_PARAMETER},

@@ -30,8 +30,7 @@ dsv4::compareRuns(llvm::ArrayRef<ResultTensor> results,
       difference = compareTensors(result.getRef(), other->getRef());
     comparison.difference =
         difference.value_or(Difference{std::nan(""), /*isBitwise=*/false});
-    comparison.agrees =
-        difference && isRankCountInvariant(*other, *difference);
+    comparison.agrees = difference && isRankCountInvariant(*other, *difference);
   }
   return comparisons;
 }
@@ -82,11 +81,10 @@ static json::Object describeTraffic(const RunOutcome &outcome) {
 
 static json::Object describeMemory(const ReportInput &input) {
   const Program &program = input.executable.getProgram();
-  json::Object object{
-      {"state_bytes", program.stateBytes},
-      {"work_bytes", program.workBytes},
-      {"work_bytes_lower_bound", program.workBytesLowerBound},
-      {"peak_resident_bytes", getPeakResidentBytes()}};
+  json::Object object{{"state_bytes", program.stateBytes},
+                      {"work_bytes", program.workBytes},
+                      {"work_bytes_lower_bound", program.workBytesLowerBound},
+                      {"peak_resident_bytes", getPeakResidentBytes()}};
   if (input.outcome.measuredWorkBytes)
     object["measured_work_bytes"] = *input.outcome.measuredWorkBytes;
   return object;
@@ -101,8 +99,8 @@ describeComparison(llvm::ArrayRef<ResultComparison> comparisons) {
         {"bitwise_equal", comparison.difference.isBitwise},
         {"agrees", comparison.agrees}};
   return json::Object{
-      {"agrees", llvm::all_of(comparisons,
-                              [](const auto &c) { return c.agrees; })},
+      {"agrees",
+       llvm::all_of(comparisons, [](const auto &c) { return c.agrees; })},
       {"results", std::move(results)}};
 }
 

@@ -59,9 +59,8 @@ double ResultTensor::getValue(uint64_t index) const {
   return getTensorValue(getRef(), index);
 }
 
-const ResultTensor *
-mlir::dsv4::findResult(llvm::ArrayRef<ResultTensor> results,
-                       llvm::StringRef name) {
+const ResultTensor *mlir::dsv4::findResult(llvm::ArrayRef<ResultTensor> results,
+                                           llvm::StringRef name) {
   const auto *found = llvm::find_if(
       results, [&](const ResultTensor &result) { return result.name == name; });
   return found == results.end() ? nullptr : found;
@@ -98,10 +97,10 @@ std::optional<Difference> mlir::dsv4::compareTensors(const TensorRef &lhs,
     if (a == b || (std::isnan(a) && std::isnan(b)))
       continue;
     double distance = std::abs(a - b);
-    diff.maxAbs = std::max(diff.maxAbs,
-                           std::isnan(distance)
-                               ? std::numeric_limits<double>::infinity()
-                               : distance);
+    diff.maxAbs =
+        std::max(diff.maxAbs, std::isnan(distance)
+                                  ? std::numeric_limits<double>::infinity()
+                                  : distance);
   }
   return diff;
 }

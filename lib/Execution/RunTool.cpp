@@ -103,9 +103,10 @@ int RunTool::checkComparison() {
     return kExitSuccess;
   StringRef phase = getFinishedPhase(*module);
   if (!phase.empty())
-    return fail(kExitUsage, "--compare-one-rank needs model IR, got IR that has "
-                            "gone through phase \"" +
-                                phase + "\"");
+    return fail(kExitUsage,
+                "--compare-one-rank needs model IR, got IR that has "
+                "gone through phase \"" +
+                    phase + "\"");
   oneRankModule = module->clone();
   return kExitSuccess;
 }
@@ -117,8 +118,8 @@ RunTool::compile(mlir::ModuleOp module, const CompileOptions &compileOptions) {
       Executable::create(module, compileOptions);
   if (created)
     return std::move(*created);
-  fail(kExitInput, options.inputFilename + ": " +
-                       llvm::toString(created.takeError()));
+  fail(kExitInput,
+       options.inputFilename + ": " + llvm::toString(created.takeError()));
   return std::nullopt;
 }
 
@@ -134,8 +135,8 @@ int RunTool::openSources(const Program &program) {
   if (!source)
     return fail(kExitInput, source.takeError());
   parameters = std::move(*source);
-  auto fields = BatchSource::open(program, options.batchFiles,
-                                  options.batchFromNames);
+  auto fields =
+      BatchSource::open(program, options.batchFiles, options.batchFromNames);
   if (!fields)
     return fail(kExitInput, fields.takeError());
   batch = std::move(*fields);
@@ -195,7 +196,8 @@ static llvm::Error writeReport(StringRef path, const ReportInput &input) {
   });
   if (!error)
     return error;
-  return llvm::createStringError(path + ": " + llvm::toString(std::move(error)));
+  return llvm::createStringError(path + ": " +
+                                 llvm::toString(std::move(error)));
 }
 
 /// All files or none: what was written before a failure is removed.

@@ -118,8 +118,8 @@ int32_t RankRun::runStep(int64_t index) {
   if (int32_t status = dsv4rt_step_end(module))
     return status;
   double begin = getSeconds();
-  int32_t status = job.step(module, state,
-                            dsv4rt_module_arena(module, DSV4RT_ARENA_WORK));
+  int32_t status =
+      job.step(module, state, dsv4rt_module_arena(module, DSV4RT_ARENA_WORK));
   double seconds = getSeconds() - begin;
   if (status)
     return status;
@@ -132,8 +132,8 @@ int32_t RankRun::measureWork() {
   if (!job.options.measureMemory)
     return DSV4RT_OK;
   uint64_t end = 0;
-  if (int32_t status = dsv4rt_module_touched_bytes(
-          module, 0, job.program.workBytes, &end))
+  if (int32_t status =
+          dsv4rt_module_touched_bytes(module, 0, job.program.workBytes, &end))
     return status;
   std::lock_guard<std::mutex> lock(job.mutex);
   std::optional<uint64_t> &measured = job.outcome.measuredWorkBytes;
@@ -211,8 +211,7 @@ mlir::dsv4::runProgram(const Program &program, StepFunction step,
                        const BatchSource &batch, const RunOptions &options) {
   if (llvm::Error error = checkMemory(program))
     return std::move(error);
-  auto job =
-      std::make_unique<Job>(program, step, parameters, batch, options);
+  auto job = std::make_unique<Job>(program, step, parameters, batch, options);
   dsv4rt_config config = {};
   config.struct_size = sizeof(config);
   config.log_level = 1;

@@ -123,8 +123,7 @@ ParameterSource::open(const Program &program,
     llvm::Expected<SafeTensorsFile> file = SafeTensorsFile::open(path);
     if (!file)
       return file.takeError();
-    source.files.push_back(
-        std::make_unique<SafeTensorsFile>(std::move(*file)));
+    source.files.push_back(std::make_unique<SafeTensorsFile>(std::move(*file)));
     for (const TensorRef &tensor : source.files.back()->getTensors()) {
       std::string mismatch = source.addTensor(program, tensor);
       if (!mismatch.empty())

@@ -26,9 +26,9 @@ static std::optional<SeedRule> getMatrixRule(int64_t fanIn) {
   return SeedRule{std::sqrt(3.0 / static_cast<double>(fanIn)), 0.0};
 }
 
-std::optional<SeedRule>
-mlir::dsv4::getSeedRule(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
-                        int64_t numExperts) {
+std::optional<SeedRule> mlir::dsv4::getSeedRule(llvm::StringRef name,
+                                                llvm::ArrayRef<int64_t> shape,
+                                                int64_t numExperts) {
   if (name.ends_with(kTableSuffix))
     return numExperts > 0 ? std::optional(SeedRule{0.0, 0.0, numExperts})
                           : std::nullopt;

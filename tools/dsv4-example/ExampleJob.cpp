@@ -125,11 +125,11 @@ llvm::Error ExampleJob::writeBatch(int64_t vocabSize) {
       computeTokenBatch(options.batchSize, options.seqLen, vocabSize);
   std::vector<int64_t> shape = {options.batchSize, options.seqLen};
   batchFilename = options.folder + "/batch.safetensors";
-  return writeSafeTensors(
-      batchFilename, {{"input_ids", dsv4::TensorType::I64, shape,
-                       asBytes(llvm::ArrayRef(batch.inputIds))},
-                      {"labels", dsv4::TensorType::I64, shape,
-                       asBytes(llvm::ArrayRef(batch.labels))}});
+  return writeSafeTensors(batchFilename,
+                          {{"input_ids", dsv4::TensorType::I64, shape,
+                            asBytes(llvm::ArrayRef(batch.inputIds))},
+                           {"labels", dsv4::TensorType::I64, shape,
+                            asBytes(llvm::ArrayRef(batch.labels))}});
 }
 
 llvm::Error ExampleJob::import() {
@@ -168,7 +168,8 @@ static double getDistance(const ResultTensor *result, const TensorRef *other) {
 
 static double getDistance(const ResultTensor *result,
                           llvm::ArrayRef<ResultTensor> others) {
-  const ResultTensor *other = result ? findResult(others, result->name) : nullptr;
+  const ResultTensor *other =
+      result ? findResult(others, result->name) : nullptr;
   TensorRef ref;
   if (other)
     ref = other->getRef();
@@ -184,8 +185,8 @@ static llvm::Error writeOutputs(llvm::StringRef folder,
   if (llvm::Error error =
           writeSafeTensors((folder + "/out.safetensors").str(), tensors))
     return error;
-  llvm::json::Value report(buildReport({executable, outcome, steps, 0.0,
-                                        std::nullopt, std::nullopt}));
+  llvm::json::Value report(buildReport(
+      {executable, outcome, steps, 0.0, std::nullopt, std::nullopt}));
   return llvm::writeToOutput((folder + "/report.json").str(),
                              [&](llvm::raw_ostream &os) {
                                os << llvm::formatv("{0:2}\n", report);
@@ -216,8 +217,8 @@ llvm::Error ExampleJob::fillRow(ExampleRow &row, const Executable &executable,
   if (reference) {
     row.toReference = {std::abs(row.loss - reference->loss),
                        getDistance(logits, reference->logits)};
-    row.agrees &= row.toReference->loss <= 1e-9 &&
-                  row.toReference->logits <= 1e-11;
+    row.agrees &=
+        row.toReference->loss <= 1e-9 && row.toReference->logits <= 1e-11;
   }
   if (row.mesh.empty())
     oneRank = std::move(outcome.results);
@@ -236,7 +237,8 @@ llvm::Error ExampleJob::runMesh(ExampleRow &row, llvm::StringRef folder) {
     double begin = getSeconds();
     std::string path =
         llvm::formatv("{0}/{1}-{2}.mlir", folder, ++number, phase);
-    dumpError = llvm::joinErrors(std::move(dumpError), writeModule(module, path));
+    dumpError =
+        llvm::joinErrors(std::move(dumpError), writeModule(module, path));
     dumpSeconds += getSeconds() - begin;
   };
   OwningOpRef<mlir::ModuleOp> module = model->clone();
@@ -259,7 +261,8 @@ llvm::Error ExampleJob::runMesh(ExampleRow &row, llvm::StringRef folder) {
   RunOptions run;
   run.steps = options.steps;
   run.measureMemory = true;
-  llvm::Expected<RunOutcome> outcome = executable->run(*parameters, *batch, run);
+  llvm::Expected<RunOutcome> outcome =
+      executable->run(*parameters, *batch, run);
   if (!outcome)
     return outcome.takeError();
   return fillRow(row, *executable, std::move(*outcome), folder);
@@ -269,7 +272,8 @@ ExampleRow ExampleJob::runMesh(llvm::StringRef mesh) {
   show(mesh.empty() ? "one rank" : "mesh " + mesh);
   ExampleRow row;
   row.mesh = mesh.str();
-  if (llvm::Error error = runMesh(row, options.folder + "/" + getMeshFolder(mesh)))
+  if (llvm::Error error =
+          runMesh(row, options.folder + "/" + getMeshFolder(mesh)))
     row.failure = llvm::toString(std::move(error));
   return row;
 }

@@ -1,4 +1,4 @@
-//===- ExampleJob.h - One model on several meshes ------------- -*- C++ -*-===//
+//===- ExampleJob.h - One model on several meshes ---------------*- C++ -*-===//
 //
 // Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -37,7 +37,7 @@ struct ExampleDifference {
 
 /// A row of the table.
 struct ExampleRow {
-  std::string mesh; // "" for one rank
+  std::string mesh;    // "" for one rank
   std::string failure; // empty if it ran
   int64_t numRanks = 1;
   double loss = 0.0;

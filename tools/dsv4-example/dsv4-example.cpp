@@ -17,7 +17,8 @@ namespace cl = llvm::cl;
 
 static cl::OptionCategory category("dsv4-example options");
 
-static cl::opt<std::string> config("config", cl::desc("config.json of the model"),
+static cl::opt<std::string> config("config",
+                                   cl::desc("config.json of the model"),
                                    cl::value_desc("file"), cl::Required,
                                    cl::cat(category));
 
@@ -87,8 +88,8 @@ int main(int argc, char **argv) {
   if (!rows)
     return fail(1, llvm::toString(rows.takeError()));
   printExampleTable(*rows, llvm::outs());
-  llvm::outs() << "\nIR after every phase, outputs and reports are in " << folder
-               << "\n";
+  llvm::outs() << "\nIR after every phase, outputs and reports are in "
+               << folder << "\n";
   llvm::outs().flush();
   bool agrees = true;
   for (const ExampleRow &row : *rows) {

@@ -16,8 +16,9 @@ namespace cl = llvm::cl;
 
 static cl::OptionCategory category("dsv4-run options");
 
-static cl::opt<std::string> inputFilename(
-    cl::Positional, cl::desc("<IR of any phase>"), cl::cat(category));
+static cl::opt<std::string> inputFilename(cl::Positional,
+                                          cl::desc("<IR of any phase>"),
+                                          cl::cat(category));
 
 enum class Init { None, Names };
 
@@ -33,12 +34,12 @@ static cl::list<std::string>
                     "of the program, in place of --init; may be repeated"),
            cl::value_desc("file"), cl::cat(category));
 
-static cl::list<std::string>
-    batch("batch",
-          cl::desc("Safetensors files with the global batch: input_ids, labels "
-                   "and what else the program takes; may be repeated. \"names\" "
-                   "computes the first two from their names"),
-          cl::value_desc("file"), cl::cat(category));
+static cl::list<std::string> batch(
+    "batch",
+    cl::desc("Safetensors files with the global batch: input_ids, labels "
+             "and what else the program takes; may be repeated. \"names\" "
+             "computes the first two from their names"),
+    cl::value_desc("file"), cl::cat(category));
 
 static cl::opt<std::string>
     output("output", cl::desc("Safetensors file for all results, global"),
@@ -96,10 +97,10 @@ static cl::opt<bool>
                       "--params and in each result"),
              cl::cat(category));
 
-static cl::opt<bool> measureMemory(
-    "measure-memory",
-    cl::desc("Report how far the step wrote into its work arena"),
-    cl::cat(category));
+static cl::opt<bool>
+    measureMemory("measure-memory",
+                  cl::desc("Report how far the step wrote into its work arena"),
+                  cl::cat(category));
 
 static cl::extrahelp
     exitCodes("\nEXIT CODES:\n\n"

@@ -1,4 +1,4 @@
-//===- Compile.h - From IR of any phase to a program ---------- -*- C++ -*-===//
+//===- Compile.h - From IR of any phase to a program ------------*- C++ -*-===//
 //
 // Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +30,8 @@ struct CompileOptions {
 StringRef getFinishedPhase(mlir::ModuleOp module);
 
 /// Runs the phases of the forward pipeline that are missing. Refuses options
-/// that come too late: another mesh, or a choice that a finished phase has made.
+/// that come too late: another mesh, or a choice that a finished phase has
+/// made.
 LogicalResult completePipeline(mlir::ModuleOp module,
                                const CompileOptions &options);
 

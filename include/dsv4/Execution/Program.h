@@ -1,4 +1,4 @@
-//===- Program.h - What the runtime must know of a program ---- -*- C++ -*-===//
+//===- Program.h - What the runtime must know of a program ------*- C++ -*-===//
 //
 // Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Report.h - A run as JSON ------------------------------- -*- C++ -*-===//
+//===- Report.h - A run as JSON ---------------------------------*- C++ -*-===//
 //
 // Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,9 +21,8 @@ struct ResultComparison {
 };
 
 /// Compares all results; names and shapes are those of one program.
-std::vector<ResultComparison>
-compareRuns(llvm::ArrayRef<ResultTensor> results,
-            llvm::ArrayRef<ResultTensor> oneRank);
+std::vector<ResultComparison> compareRuns(llvm::ArrayRef<ResultTensor> results,
+                                          llvm::ArrayRef<ResultTensor> oneRank);
 
 /// The first NaN of a tensor.
 struct NaNPlace {

@@ -1,4 +1,4 @@
-//===- RunTool.h - The work of dsv4-run ----------------------- -*- C++ -*-===//
+//===- RunTool.h - The work of dsv4-run -------------------------*- C++ -*-===//
 //
 // Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,8 +31,8 @@ struct RunToolOptions {
   std::vector<std::string> parameterFiles;
   std::vector<std::string> batchFiles;
   bool batchFromNames = false;
-  std::string outputFilename; // empty for none
-  std::string reportFilename; // empty for none
+  std::string outputFilename;     // empty for none
+  std::string reportFilename;     // empty for none
   std::string saveParamsFilename; // empty for none
   std::optional<std::string> mesh;
   std::optional<std::string> fsdpAxes;

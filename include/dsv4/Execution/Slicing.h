@@ -1,14 +1,14 @@
-//===- Slicing.h - Which part of a tensor a rank holds -------- -*- C++ -*-===//
+//===- Slicing.h - Which part of a tensor a rank holds ----------*- C++ -*-===//
 //
 // Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Ranks are numbered row-major over the axes of the mesh. A dimension split over
-// a list of axes is cut into equal parts, one per place in the group of these
-// axes, again row-major over the list. If the size does not divide, the last
-// parts are partly or wholly padding:
+// Ranks are numbered row-major over the axes of the mesh. A dimension split
+// over a list of axes is cut into equal parts, one per place in the group of
+// these axes, again row-major over the list. If the size does not divide, the
+// last parts are partly or wholly padding:
 //
 //   5 rows over 4 ranks, 2 on each:   [0 1] [2 3] [4 .] [. .]
 //
@@ -63,7 +63,8 @@ struct SliceRun {
 };
 
 /// Visits the elements of a part that are no padding, in as few runs as the
-/// shapes allow, in ascending order. Without dimensions, one run of one element.
+/// shapes allow, in ascending order. Without dimensions, one run of one
+/// element.
 void forEachRun(llvm::ArrayRef<DimSlice> dims,
                 llvm::function_ref<void(const SliceRun &)> visit);
 

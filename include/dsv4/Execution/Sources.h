@@ -1,4 +1,4 @@
-//===- Sources.h - Where batch and parameters come from ------- -*- C++ -*-===//
+//===- Sources.h - Where batch and parameters come from ---------*- C++ -*-===//
 //
 // Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,7 +36,8 @@ class ParameterSource {
 public:
   /// Numbers computed from the names; an error names the parameters whose
   /// meaning is unknown.
-  static llvm::Expected<ParameterSource> createFromNames(const Program &program);
+  static llvm::Expected<ParameterSource>
+  createFromNames(const Program &program);
 
   /// Exactly the program's tensors, spread over any number of files. The error
   /// lists missing, unknown and repeated names, wrong shapes and types, a line

@@ -1,4 +1,4 @@
-//===- SeedRules.h - How test data fills a parameter ---------- -*- C++ -*-===//
+//===- SeedRules.h - How test data fills a parameter ------------*- C++ -*-===//
 //
 // Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -156,8 +156,7 @@ TEST_F(ProgramTest, RefusesWrongArguments) {
   expectError("shape = [4]", "shape = [5]",
               "'dsv4.arguments' entry 1: segment: \"b\" does not fit the flat "
               "buffer of 12 elements");
-  expectError("name = \"b\"", "name = \"a\"",
-              "parameter \"a\" occurs twice");
+  expectError("name = \"b\"", "name = \"a\"", "parameter \"a\" occurs twice");
 }
 
 TEST_F(ProgramTest, RefusesCodeThatRanksCannotShare) {

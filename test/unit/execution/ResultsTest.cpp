@@ -44,8 +44,8 @@ TEST(ResultsTest, DifferencesOfValuesAndBits) {
   EXPECT_FALSE(difference->isBitwise);
   EXPECT_TRUE(compareTensors(a.getRef(), a.getRef())->isBitwise);
   // Equal values, other bits.
-  difference = compareTensors(makeDoubles({0.0}).getRef(),
-                              makeDoubles({-0.0}).getRef());
+  difference =
+      compareTensors(makeDoubles({0.0}).getRef(), makeDoubles({-0.0}).getRef());
   EXPECT_EQ(difference->maxAbs, 0.0);
   EXPECT_FALSE(difference->isBitwise);
   EXPECT_FALSE(compareTensors(a.getRef(), makeDoubles({1.0}).getRef()));

@@ -63,9 +63,8 @@ TEST(SlicingTest, SplitColumnsAreOneRunEach) {
 
 TEST(SlicingTest, SplitInBothDimensions) {
   // [3, 4, 2] over 2 x 2 ranks: the last one has row 2 and a row of padding.
-  std::vector<DimSlice> dims = {getDimSlice(3, 2, {1, 2}),
-                                getDimSlice(4, 2, {1, 2}),
-                                {2, 2, 0, 2}};
+  std::vector<DimSlice> dims = {
+      getDimSlice(3, 2, {1, 2}), getDimSlice(4, 2, {1, 2}), {2, 2, 0, 2}};
   EXPECT_EQ(getRuns(dims), (std::vector<SliceRun>{{20, 0, 4}}));
   dims[0] = getDimSlice(3, 2, {0, 2});
   EXPECT_EQ(getRuns(dims), (std::vector<SliceRun>{{4, 0, 4}, {12, 4, 4}}));

@@ -91,7 +91,9 @@ TEST_F(SourcesTest, UnknownVectorsCannotBeSeeded) {
 }
 
 TEST_F(SourcesTest, AllProblemsOfParameterFilesAreListed) {
-  write({{"model.embed_tokens.weight", TensorType::F32, {3, 4},
+  write({{"model.embed_tokens.weight",
+          TensorType::F32,
+          {3, 4},
           asBytes<float>(embedding)},
          {"lm_head.weight", TensorType::BF16, {3}, asBytes<uint16_t>(norm)}});
   EXPECT_EQ(openParameters(),
@@ -103,7 +105,9 @@ TEST_F(SourcesTest, AllProblemsOfParameterFilesAreListed) {
 }
 
 TEST_F(SourcesTest, TypesMustBeTheStoredOnes) {
-  write({{"model.embed_tokens.weight", TensorType::F32, {4, 3},
+  write({{"model.embed_tokens.weight",
+          TensorType::F32,
+          {4, 3},
           asBytes<float>(embedding)},
          {"model.norm.weight", TensorType::F16, {3}, asBytes<uint16_t>(norm)}});
   EXPECT_EQ(openParameters(), place(": tensor 'model.norm.weight' has type "
