@@ -14,10 +14,14 @@
 // parameters are slices inside the block that uses them, and a sequence
 // exchange starts where its operand is ready.
 //
-//   %s, %t = dsv4.all_gather_start parameter %shard into %buffer ...
+//   %s, %t = dsv4.all_gather_start parameter %shard into %buffer ... {dsv4.launch = 3}
 //   ...                                         // a block earlier
 //   %flat = dsv4.wait %t, %s reading %shard
 //   %w = tensor.expand_shape (tensor.extract_slice %flat[0] ...)
+//
+// Buffers of one group that the same run uses first share a number
+// `dsv4.launch`: they go to the runtime in one call. Starts with one number
+// stand next to each other, the addresses of their buffers apart.
 //
 // Runs on local shapes after -dsv4-shard-parameters. Starts keep program order,
 // which is the same on all ranks because there is one program.
@@ -31,6 +35,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include <numeric>
 
 namespace mlir::dsv4 {
 #define GEN_PASS_DEF_SCHEDULECOLLECTIVESPASS
@@ -360,10 +365,24 @@ static Operation *findStart(Runs &runs, unsigned run, int64_t depth,
   return place;
 }
 
+namespace {
+/// Numbers launches: buffers of one group that are first used by the same run
+/// travel together.
+class Launches {
+public:
+  int64_t getNumber(Operation *firstUse, ArrayAttr axes) {
+    return numbers.try_emplace({firstUse, axes}, numbers.size()).first->second;
+  }
+
+private:
+  DenseMap<std::pair<Operation *, Attribute>, int64_t> numbers;
+};
+} // namespace
+
 /// Gathers the unit's flat buffers ahead of their first use; a unit on one rank
 /// already is whole.
 static SmallVector<Value> gatherUnit(UnshardOp op, int64_t ranks, int64_t depth,
-                                     Runs &runs) {
+                                     Runs &runs, Launches &launches) {
   SmallVector<Value> flats(op.getShards());
   if (ranks == 1)
     return flats;
@@ -381,6 +400,8 @@ static SmallVector<Value> gatherUnit(UnshardOp op, int64_t ranks, int64_t depth,
         getClass(op, CollectiveClass::parameter), shard, init, op.getMeshAttr(),
         op.getAxesAttr());
     start->setAttr("unit", op.getUnitAttr());
+    start->setAttr(kLaunchAttr, atStart.getI64IntegerAttr(launches.getNumber(
+                                    use, op.getAxesAttr())));
     started.push_back({start.getToken(), start.getStarted().front(), shard});
   }
   PathBuilder atUse(use, {});
@@ -409,11 +430,25 @@ static LogicalResult scheduleParameters(func::FuncOp func, int64_t depth) {
     op->removeAttr(kPathAttr);
   }
   Runs runs(body);
+  // In order of first use, so that what travels together stands together.
+  auto getRun = [&](UnshardOp op) {
+    unsigned run = 0;
+    (void)findFirstUse(op, runs, run);
+    return run;
+  };
+  SmallVector<unsigned> order(unshards.size());
+  std::iota(order.begin(), order.end(), 0);
+  llvm::stable_sort(order, [&](unsigned a, unsigned b) {
+    return getRun(unshards[a]) < getRun(unshards[b]);
+  });
   // All waits stand before a run, then all slices at its entry.
+  Launches launches;
   SmallVector<SmallVector<Value>> flats;
-  for (auto [op, ranks] : llvm::zip(unshards, groupSizes))
-    flats.push_back(gatherUnit(op, ranks, depth, runs));
-  for (auto [op, buffers] : llvm::zip(unshards, flats)) {
+  for (unsigned i : order)
+    flats.push_back(
+        gatherUnit(unshards[i], groupSizes[i], depth, runs, launches));
+  for (auto [i, buffers] : llvm::zip(order, flats)) {
+    UnshardOp op = unshards[i];
     auto unit = SymbolTable::lookupNearestSymbolFrom<FsdpUnitOp>(
         op, op.getUnitAttr());
     sliceAtUses(op, unit, buffers, runs);

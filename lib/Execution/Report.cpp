@@ -73,6 +73,7 @@ static json::Object describeTraffic(const RunOutcome &outcome) {
       continue;
     object[getTrafficName(kind)] =
         json::Object{{"launches", totals.launches},
+                     {"buffers", totals.buffers},
                      {"received_bytes", json::Array(totals.receivedBytes)},
                      {"received_bytes_last_rank", totals.receivedBytes.back()}};
   }

@@ -149,8 +149,10 @@ int32_t RankRun::collectTraffic() {
     if (int32_t status = dsv4rt_counters(module, i, &counters))
       return status;
     TrafficTotals &totals = job.outcome.traffic[site.traffic];
-    if (rank == 0)
+    if (rank == 0) {
       totals.launches += counters.launches;
+      totals.buffers += counters.calls;
+    }
     totals.receivedBytes[rank] += counters.received_bytes;
   }
   return DSV4RT_OK;

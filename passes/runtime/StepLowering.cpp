@@ -62,6 +62,8 @@ private:
       return constant(cast<IntegerAttr>(attr).getInt());
     return map.lookup(cast<Value>(value));
   }
+  LogicalResult launchTogether();
+  Value storeArray(Type element, ValueRange values);
   Value callRuntime(StringRef name, Type result, ValueRange operands);
   void checkStatus(Value status);
 
@@ -72,6 +74,8 @@ private:
   ImplicitLocOpBuilder builder;
   DenseMap<Value, Value> map;
   DenseMap<Value, unsigned> siteOfToken;
+  /// Starts of the launch that is being collected: their operands and tokens.
+  SmallVector<Value> sources, destinations, counts, tokens;
   Value module;
   Block *exit = nullptr;
 };
@@ -256,6 +260,14 @@ LogicalResult FunctionLowering::lowerCall(func::CallOp op) {
   return success();
 }
 
+/// True unless the next start of the function belongs to the same launch.
+static bool isLastOfLaunch(Operation *op, Attribute launch) {
+  for (Operation *next = op->getNextNode(); next; next = next->getNextNode())
+    if (isa<CollectiveOpInterface, WaitOp>(next))
+      return next->getAttr(kLaunchAttr) != launch;
+  return true;
+}
+
 template <typename OpT>
 LogicalResult FunctionLowering::lowerStart(OpT op, StringRef kind,
                                            StringRef callee, StringRef reduction,
@@ -266,10 +278,53 @@ LogicalResult FunctionLowering::lowerStart(OpT op, StringRef kind,
       op, kind, stringifyCollectiveClass(op.getCollectiveClass()), reduction,
       type.getElementType(), count, op.getAxes());
   siteOfToken[op.getToken()] = site;
-  map[op.getToken()] = callRuntime(
-      callee, builder.getI64Type(),
-      {module, constant(site, 32), map.lookup(op.getInput()),
-       map.lookup(op.getInit()), constant(count), constant(0, 32)});
+  auto launch = op->template getAttrOfType<IntegerAttr>(kLaunchAttr);
+  if (!launch) {
+    map[op.getToken()] = callRuntime(
+        callee, builder.getI64Type(),
+        {module, constant(site, 32), map.lookup(op.getInput()),
+         map.lookup(op.getInit()), constant(count), constant(0, 32)});
+    return success();
+  }
+  sources.push_back(map.lookup(op.getInput()));
+  destinations.push_back(map.lookup(op.getInit()));
+  counts.push_back(constant(count));
+  tokens.push_back(op.getToken());
+  return isLastOfLaunch(op, launch) ? launchTogether() : success();
+}
+
+/// An array on the stack of this function, filled here.
+Value FunctionLowering::storeArray(Type element, ValueRange values) {
+  Value array;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&target.getBody().front());
+    array = LLVM::AllocaOp::create(
+        builder, LLVM::LLVMPointerType::get(builder.getContext()), element,
+        constant(values.size()));
+  }
+  for (auto [i, value] : llvm::enumerate(values)) {
+    Value place = LLVM::GEPOp::create(builder, array.getType(), element, array,
+                                      ArrayRef<LLVM::GEPArg>{int32_t(i)});
+    LLVM::StoreOp::create(builder, value, place);
+  }
+  return array;
+}
+
+/// The collected starts, whose sites are consecutive, as one call; its token
+/// covers them all.
+LogicalResult FunctionLowering::launchTogether() {
+  Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  Value token = callRuntime(
+      "dsv4rt_start_v", builder.getI64Type(),
+      {module, constant(siteOfToken.lookup(tokens.front()), 32),
+       constant(tokens.size(), 32), storeArray(pointer, sources),
+       storeArray(pointer, destinations),
+       storeArray(builder.getI64Type(), counts), constant(0, 32)});
+  for (Value covered : tokens)
+    map[covered] = token;
+  for (auto *list : {&sources, &destinations, &counts, &tokens})
+    list->clear();
   return success();
 }
 

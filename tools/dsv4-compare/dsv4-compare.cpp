@@ -8,6 +8,7 @@
 #include "dsv4/Support/SafeTensors.h"
 #include "dsv4/Support/Version.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
@@ -16,7 +17,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <optional>
 #include <set>
 
@@ -33,38 +33,31 @@ static cl::opt<std::string> expectedFilename(cl::Positional, cl::Required,
 
 static cl::list<std::string> tensors(
     "tensors", cl::CommaSeparated,
-    cl::desc("Tensors to compare; GOT=EXPECTED if the second file has another "
-             "name (default: all, which both files must have)"),
+    cl::desc("What to compare; A=B if the second file names it B (default: "
+             "all, which both files must have)"),
     cl::value_desc("names"), cl::cat(category));
 
+static cl::opt<double> maxAbs("max-abs",
+                              cl::desc("Largest difference of an element"),
+                              cl::cat(category));
 static cl::opt<double>
-    maxAbs("max-abs", cl::desc("Largest difference allowed of any element"),
-           cl::value_desc("number"), cl::cat(category));
-
-static cl::opt<double> maxRel(
-    "max-rel",
-    cl::desc("The same, in units of the tensor's largest expected magnitude"),
-    cl::value_desc("number"), cl::cat(category));
-
+    maxRel("max-rel",
+           cl::desc("The same, relative to the largest expected magnitude"),
+           cl::cat(category));
 static cl::opt<double> maxMeanAbs("max-mean-abs",
-                                  cl::desc("Largest mean difference allowed"),
-                                  cl::value_desc("number"), cl::cat(category));
-
+                                  cl::desc("Largest mean difference"),
+                                  cl::cat(category));
 static cl::opt<double> maxStepsOff(
     "max-bf16-steps-off",
-    cl::desc("Both tensors hold bf16 values, in any type; at most this part of "
-             "the elements differ, each by one bf16 step"),
+    cl::desc("Largest part of elements, bf16 values, off by one bf16 step"),
     cl::value_desc("fraction"), cl::cat(category));
-
 static cl::opt<bool> bitwise("bitwise",
                              cl::desc("Same element types and same bits"),
                              cl::cat(category));
-
-static cl::opt<bool> sets(
-    "sets",
-    cl::desc("Integers: the last dimension is a set, in any order; -1 is no "
-             "member"),
-    cl::cat(category));
+static cl::opt<bool>
+    sets("sets",
+         cl::desc("The last dimension is a set of integers; -1 is no member"),
+         cl::cat(category));
 
 static cl::extrahelp
     details("\nWithout a limit values must be equal. A NaN equals a NaN only. "
@@ -99,11 +92,8 @@ static std::string formatShape(llvm::ArrayRef<int64_t> shape) {
 
 static std::string formatIndex(int64_t linear, llvm::ArrayRef<int64_t> shape) {
   llvm::SmallVector<int64_t> index(shape);
-  for (int64_t &position : llvm::reverse(index)) {
-    int64_t size = position;
-    position = linear % size;
-    linear /= size;
-  }
+  for (size_t dim = shape.size(); dim-- > 0; linear /= shape[dim])
+    index[dim] = linear % shape[dim];
   return formatShape(index);
 }
 
@@ -117,10 +107,8 @@ static Number getDifference(Number got, Number expected) {
 
 /// The place of a bf16 value in the order of all; none for other values.
 static std::optional<int32_t> findBf16Rank(Number value) {
-  float narrow = float(value);
-  uint32_t bits;
-  std::memcpy(&bits, &narrow, sizeof(bits));
-  if (Number(narrow) != value || (bits & 0xffff) != 0)
+  uint32_t bits = llvm::bit_cast<uint32_t>(float(value));
+  if (Number(float(value)) != value || (bits & 0xffff) != 0)
     return std::nullopt;
   int32_t magnitude = (bits >> 16) & 0x7fff;
   return bits >> 31 ? -magnitude : magnitude;
@@ -131,8 +119,9 @@ static bool isFloat(TensorType type) {
          type == TensorType::F16 || type == TensorType::BF16;
 }
 
-static llvm::SmallVector<Number, 0> readElements(const SafeTensorsFile &file,
-                                                 const TensorRef &tensor) {
+using Elements = llvm::SmallVector<Number, 0>;
+static Elements readElements(const SafeTensorsFile &file,
+                             const TensorRef &tensor) {
   if (isFloat(tensor.type))
     return llvm::to_vector_of<Number, 0>(
         llvm::cantFail(file.readFloats(tensor.name)));
@@ -149,7 +138,7 @@ namespace {
 struct Comparison {
   std::string name;
   const TensorRef &got, &expected;
-  llvm::SmallVector<Number, 0> gotElements, expectedElements;
+  Elements gotElements, expectedElements;
 
   bool fail(const llvm::Twine &message) const {
     emitError() << "tensor '" << name << "' " << message << "\n";

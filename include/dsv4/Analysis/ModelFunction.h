@@ -8,6 +8,7 @@
 #ifndef DSV4_ANALYSIS_MODELFUNCTION_H
 #define DSV4_ANALYSIS_MODELFUNCTION_H
 
+#include "dsv4/IR/Dsv4Dialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -17,10 +18,6 @@ namespace mlir::dsv4 {
 
 class FsdpUnitOp;
 class MeshOp;
-
-/// On a unit whose parameters of several storage dtypes keep their own; its
-/// gather dtype is the widest of them.
-inline constexpr StringLiteral kAsStoredAttr = "dsv4.as_stored";
 
 /// One argument marked `dsv4.param`.
 struct ModelParameter {

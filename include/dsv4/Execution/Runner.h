@@ -33,7 +33,8 @@ struct RunOptions {
 
 /// What the collectives of one kind moved in one step.
 struct TrafficTotals {
-  uint64_t launches = 0;
+  uint64_t launches = 0; // calls of the runtime that start something
+  uint64_t buffers = 0;  // operations: one launch may start several
   std::vector<uint64_t> receivedBytes; // per rank
 };
 

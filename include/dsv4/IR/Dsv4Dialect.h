@@ -42,6 +42,8 @@ inline constexpr StringLiteral kWorkBoundAttr = "dsv4.work_bytes_lower_bound";
 inline constexpr StringLiteral kPhaseAttr = "dsv4.phase";
 inline constexpr StringLiteral kLayoutAttr = "dsv4.layout";
 inline constexpr StringLiteral kGlobalTypeAttr = "dsv4.global_type";
+inline constexpr StringLiteral kLaunchAttr = "dsv4.launch";
+inline constexpr StringLiteral kAsStoredAttr = "dsv4.as_stored";
 inline constexpr StringLiteral kShardAttr = "dsv4.shard";
 inline constexpr StringLiteral kBufferIndexAttr = "dsv4.buffer_index";
 
