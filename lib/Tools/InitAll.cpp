@@ -53,5 +53,6 @@ void dsv4::registerAllPasses() {
   registerDSV4Pipelines();
   registerCanonicalizerPass();
   registerCSEPass();
+  registerLoopInvariantCodeMotionPass();
   registerSymbolDCEPass();
 }
