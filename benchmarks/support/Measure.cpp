@@ -12,6 +12,9 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <thread>
 
 using namespace mlir;
 using namespace mlir::dsv4;
@@ -76,6 +79,23 @@ OwningOpRef<mlir::ModuleOp> dsv4::importModel(MLIRContext *context,
   if (!module || failed(verify(*module)))
     return nullptr;
   return module;
+}
+
+/// The text behind `key` up to the end of the line, or "unknown".
+static std::string readField(llvm::StringRef path, llvm::StringRef key) {
+  auto buffer = llvm::MemoryBuffer::getFileAsStream(path);
+  if (!buffer)
+    return "unknown";
+  auto [before, rest] = (*buffer)->getBuffer().split(key);
+  llvm::StringRef line = rest.split('\n').first.ltrim("\t :").rtrim();
+  return line.empty() ? "unknown" : line.str();
+}
+
+std::string dsv4::describeMachine() {
+  std::string load = readField("/proc/loadavg", "");
+  return std::to_string(std::thread::hardware_concurrency()) + " cores, " +
+         readField("/proc/cpuinfo", "model name") + ", load " +
+         StringRef(load).split(' ').first.str();
 }
 
 void dsv4::showProgress(const llvm::Twine &what) {

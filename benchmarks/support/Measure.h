@@ -37,6 +37,10 @@ OwningOpRef<mlir::ModuleOp> importModel(MLIRContext *context,
                                         const ModelConfig &config,
                                         const BuildOptions &options);
 
+/// "2 cores, AMD EPYC, load 0.50": what the figures depend on. The load is the
+/// number of processes that wanted a core in the last minute.
+std::string describeMachine();
+
 /// Prints to the standard error output, so that it does not mix with tables.
 void showProgress(const llvm::Twine &what);
 

@@ -68,9 +68,8 @@ static cl::extrahelp
             "  2  the command line is not valid, or a file\n");
 
 static bool hasLimit() {
-  return maxAbs.getNumOccurrences() + maxRel.getNumOccurrences() +
-             maxMeanAbs.getNumOccurrences() + maxStepsOff.getNumOccurrences() >
-         0;
+  return maxAbs.getNumOccurrences() || maxRel.getNumOccurrences() ||
+         maxMeanAbs.getNumOccurrences() || maxStepsOff.getNumOccurrences();
 }
 
 /// Holds every f64 and every i64 exactly.
@@ -222,8 +221,8 @@ bool Comparison::compareBf16Steps() const {
   for (size_t i = 0; i < count; ++i) {
     if (getDifference(gotElements[i], expectedElements[i]) == 0)
       continue;
-    auto left = findBf16Rank(gotElements[i]);
-    auto right = findBf16Rank(expectedElements[i]);
+    std::optional left = findBf16Rank(gotElements[i]);
+    std::optional right = findBf16Rank(expectedElements[i]);
     if (!left || !right)
       return failAt(i, "both must be bf16 values");
     if (std::abs(*left - *right) > 1)
@@ -279,6 +278,7 @@ static bool compareFiles(const SafeTensorsFile &got,
 
 int main(int argc, char **argv) {
   llvm::InitLLVM initLLVM(argc, argv);
+  llvm::errs().tie(&llvm::outs());
   addVersionPrinter();
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(
