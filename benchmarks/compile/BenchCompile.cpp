@@ -118,11 +118,11 @@ static std::optional<CompileResult> measure(const CompileCase &subject,
         [&](CompileTimes &times) { return compile(subject, folder, times); });
     if (!result)
       return std::nullopt;
-    peakBytes = std::max(peakBytes, result->peakBytes);
+    peakBytes = std::max(peakBytes, result->usage.peakBytes);
     if (!best || result->value.totalSeconds < best->value.totalSeconds)
       best = result;
   }
-  best->peakBytes = peakBytes;
+  best->usage.peakBytes = peakBytes;
   return best;
 }
 
@@ -139,8 +139,8 @@ static void printTimes(ArrayRef<CompileResult> results) {
   std::vector<std::string> header = {"seconds", "import"};
   for (StringRef phase : getForwardPhases().take_front(kNumPhases))
     header.push_back(phase.str());
-  llvm::append_range(header, std::initializer_list<std::string>{"total", "goal",
-                                                                "total/goal"});
+  for (const char *name : {"total", "goal", "total/goal", "CPU"})
+    header.push_back(name);
   Table table("Import and all phases before code generation: batch 1, " +
                   std::to_string(kTokens) + " tokens, mixed, mesh " +
                   kMesh.str() + "; fastest of " + std::to_string(kRuns) +
@@ -155,6 +155,7 @@ static void printTimes(ArrayRef<CompileResult> results) {
     row.push_back(formatNumber(times.totalSeconds, 3));
     row.push_back(formatNumber(kGoalSeconds, 0));
     row.push_back(formatNumber(times.totalSeconds / kGoalSeconds));
+    row.push_back(formatNumber(result.usage.cpuSeconds, 3));
     table.addRow(row);
   }
   table.print(llvm::outs());
@@ -164,9 +165,10 @@ static void printMemory(ArrayRef<CompileResult> results) {
   Table table("Peak resident memory of the process in MB (10^6 bytes)",
               {"model", "peak", "goal", "peak/goal"});
   for (auto [subject, result] : llvm::zip_equal(kCases, results))
-    table.addRow({getName(subject, result), formatMegabytes(result.peakBytes),
+    table.addRow({getName(subject, result),
+                  formatMegabytes(result.usage.peakBytes),
                   formatMegabytes(kGoalBytes),
-                  formatNumber(result.peakBytes / kGoalBytes)});
+                  formatNumber(result.usage.peakBytes / kGoalBytes)});
   table.print(llvm::outs());
 }
 
@@ -194,14 +196,14 @@ static void printPrograms(ArrayRef<CompileResult> results) {
 /// the number of layers.
 static void printGrowth(ArrayRef<CompileResult> results) {
   Table table("Growth with depth: the kinds of V4-Flash's layers repeated; "
-              "linear is a ratio of 1 or less",
+              "linear is a ratio of at most 1",
               {"model", "ms per layer", "ratio to first", "KB per layer",
                "ratio to first"});
   auto getMilliseconds = [](const CompileResult &result) {
     return result.value.totalSeconds * 1e3 / result.value.layers;
   };
   auto getKilobytes = [](const CompileResult &result) {
-    return result.peakBytes / 1e3 / result.value.layers;
+    return result.usage.peakBytes / 1e3 / result.value.layers;
   };
   for (auto [subject, result] : llvm::zip_equal(kCases, results))
     if (subject.model == kCases[0].model)
@@ -231,6 +233,7 @@ int main(int argc, char **argv) {
     }
     results.push_back(*result);
   }
+  llvm::outs() << "bench-compile: " << describeMachine() << "\n\n";
   printTimes(results);
   printMemory(results);
   printPrograms(results);

@@ -223,7 +223,7 @@ static void printMemory(ArrayRef<StepResult> results) {
                   std::to_string(times.counts.workBytesLowerBound),
                   formatNumber(predicted / times.counts.workBytesLowerBound, 3),
                   formatMegabytes(times.stateBytes, 1),
-                  formatMegabytes(result.peakBytes)});
+                  formatMegabytes(result.usage.peakBytes)});
   }
   table.print(llvm::outs());
 }
@@ -265,6 +265,7 @@ int main(int argc, char **argv) {
     }
     results.push_back(*result);
   }
+  llvm::outs() << "bench-step: " << describeMachine() << "\n\n";
   printCompilation(results);
   printSteps(results);
   printMemory(results);

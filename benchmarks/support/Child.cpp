@@ -15,6 +15,10 @@
 
 using namespace mlir::dsv4;
 
+static double getSeconds(const timeval &time) {
+  return static_cast<double>(time.tv_sec) + time.tv_usec * 1e-6;
+}
+
 /// Whether all bytes were moved by `transfer`, a read or a write.
 template <typename Transfer>
 static bool transferAll(llvm::MutableArrayRef<char> bytes, Transfer transfer) {
@@ -27,7 +31,7 @@ static bool transferAll(llvm::MutableArrayRef<char> bytes, Transfer transfer) {
   return true;
 }
 
-std::optional<uint64_t>
+std::optional<ChildUsage>
 mlir::dsv4::runInChildBytes(llvm::MutableArrayRef<char> result,
                             llvm::function_ref<bool()> body) {
   llvm::outs().flush();
@@ -62,5 +66,6 @@ mlir::dsv4::runInChildBytes(llvm::MutableArrayRef<char> result,
     llvm::errs() << "error: ended by signal " << WTERMSIG(status) << "\n";
   if (!isRead || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
     return std::nullopt;
-  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+  return ChildUsage{static_cast<uint64_t>(usage.ru_maxrss) * 1024,
+                    getSeconds(usage.ru_utime) + getSeconds(usage.ru_stime)};
 }

@@ -17,18 +17,23 @@
 
 namespace mlir::dsv4 {
 
-/// Forks, calls `body` in the child, which fills `result` there and says
-/// whether it worked, and copies the result back. Returns the largest resident
-/// size that the child had, in bytes, or none if it failed or died. To be
-/// called before this process starts a thread.
-std::optional<uint64_t> runInChildBytes(llvm::MutableArrayRef<char> result,
-                                        llvm::function_ref<bool()> body);
+/// What a process used until its end.
+struct ChildUsage {
+  uint64_t peakBytes = 0; // the largest resident size
+  double cpuSeconds = 0.0;
+};
 
-/// What a child measured, and its peak memory.
+/// Forks, calls `body` in the child, which fills `result` there and says
+/// whether it worked, and copies the result back. None if it failed or died. To
+/// be called before this process starts a thread.
+std::optional<ChildUsage> runInChildBytes(llvm::MutableArrayRef<char> result,
+                                          llvm::function_ref<bool()> body);
+
+/// What a child measured, and what it used.
 template <typename T>
 struct ChildResult {
   T value;
-  uint64_t peakBytes;
+  ChildUsage usage;
 };
 
 /// The same with a result of a plain type.
@@ -36,12 +41,12 @@ template <typename T>
 std::optional<ChildResult<T>> runInChild(llvm::function_ref<bool(T &)> body) {
   static_assert(std::is_trivially_copyable_v<T>);
   T value = {};
-  std::optional<uint64_t> peakBytes =
+  std::optional<ChildUsage> usage =
       runInChildBytes({reinterpret_cast<char *>(&value), sizeof(value)},
                       [&] { return body(value); });
-  if (!peakBytes)
+  if (!usage)
     return std::nullopt;
-  return ChildResult<T>{value, *peakBytes};
+  return ChildResult<T>{value, *usage};
 }
 
 } // namespace mlir::dsv4
