@@ -82,13 +82,18 @@ static MemRefType getBufferType(Type type) {
   return MemRefType::get(tensor.getShape(), tensor.getElementType());
 }
 
-/// Only functions on static tensors can become functions on buffers.
+/// Only functions on static tensors can become functions on buffers; results
+/// become arguments, which no call would pass.
 static LogicalResult checkSignature(func::FuncOp function) {
   if (!function.getBody().hasOneBlock())
     return function.emitOpError() << "must have one block";
+  if (!SymbolTable::symbolKnownUseEmpty(function, function->getParentOp()))
+    return function.emitOpError()
+           << "is public and must have no callers, expected all of them inlined";
   auto isStatic = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && tensor.hasStaticShape();
+    return tensor && tensor.hasStaticShape() &&
+           BaseMemRefType::isValidElementType(tensor.getElementType());
   };
   for (Type type : function.getArgumentTypes())
     if (!isStatic(type))

@@ -30,6 +30,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::dsv4 {
 
@@ -38,23 +39,64 @@ namespace mlir::dsv4 {
 
 namespace {
 
+/// The elements from the first to the last that a buffer may address are known
+/// and countable.
+bool hasSpan(MemRefType type) {
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  if (!type.hasStaticShape() ||
+      failed(type.getStridesAndOffset(strides, offset)) || offset != 0)
+    return false;
+  int64_t span = 1;
+  for (auto [size, stride] : llvm::zip(type.getShape(), strides)) {
+    int64_t step;
+    if (ShapedType::isDynamic(stride) || stride < 0 ||
+        llvm::MulOverflow(std::max<int64_t>(size - 1, 0), stride, step) ||
+        llvm::AddOverflow(span, step, span))
+      return false;
+  }
+  return true;
+}
+
 /// Kernels address flat memory: every memref needs constant strides and
 /// starts at its pointer.
-LogicalResult verifyArguments(func::FuncOp kernel) {
+LogicalResult verifyBuffer(Operation *op, StringRef what, unsigned number,
+                           Type type) {
+  auto memref = dyn_cast<MemRefType>(type);
+  if (!memref || !hasSpan(memref))
+    return op->emitOpError()
+           << what << " " << number
+           << " must have a static shape, constant strides and offset 0, got "
+           << type;
+  if (!memref.getElementType().isIntOrIndexOrFloat())
+    return op->emitOpError() << what << " " << number
+                             << " must hold integers or floats, got " << type;
+  return success();
+}
+
+LogicalResult verifySignature(func::FuncOp kernel) {
+  if (!kernel.getBody().hasOneBlock())
+    return kernel.emitOpError() << "must have one block, got "
+                                << kernel.getBody().getBlocks().size();
+  if (kernel.getNumResults() != 0)
+    return kernel.emitOpError()
+           << "must return nothing, got " << kernel.getResultTypes();
   for (BlockArgument argument : kernel.getArguments()) {
-    auto type = dyn_cast<MemRefType>(argument.getType());
-    if (!type)
-      continue;
-    SmallVector<int64_t> strides;
-    int64_t offset = 0;
-    if (!type.hasStaticShape() ||
-        failed(type.getStridesAndOffset(strides, offset)) || offset != 0 ||
-        llvm::is_contained(strides, ShapedType::kDynamic))
-      return kernel.emitOpError()
-             << "argument " << argument.getArgNumber()
-             << " must have a static shape, constant strides and offset 0, got "
-             << type;
+    Type type = argument.getType();
+    if (isa<BaseMemRefType>(type) &&
+        failed(verifyBuffer(kernel, "argument", argument.getArgNumber(), type)))
+      return failure();
   }
+  return success();
+}
+
+/// Operands need not be arguments.
+LogicalResult verifyOperands(Operation *op) {
+  for (OpOperand &operand : op->getOpOperands())
+    if (isa<BaseMemRefType>(operand.get().getType()) &&
+        failed(verifyBuffer(op, "operand", operand.getOperandNumber(),
+                            operand.get().getType())))
+      return failure();
   return success();
 }
 
@@ -62,6 +104,8 @@ LogicalResult decomposeOp(Operation *op, RuntimeCalls &runtime, Emitter &e) {
   auto style = dyn_cast<DestinationStyleOpInterface>(op);
   if (style && !style.hasPureBufferSemantics())
     return op->emitOpError("works on tensors, expected memrefs in a kernel");
+  if (failed(verifyOperands(op)))
+    return failure();
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](linalg::LinalgOp linalgOp) {
         return decomposeLinalg(linalgOp, runtime, e);
@@ -98,16 +142,19 @@ struct Decompose : impl::DecomposePassBase<Decompose> {
   }
 
   LogicalResult decomposeKernel(func::FuncOp kernel, RuntimeCalls &runtime) {
-    if (failed(verifyArguments(kernel)))
+    if (failed(verifySignature(kernel)))
       return failure();
     for (Operation &op : llvm::make_early_inc_range(kernel.getBody().front())) {
       if (isScalarCode(&op))
         continue;
       OpBuilder builder(&op);
       Operation *structured = &op;
-      if (auto copy = dyn_cast<memref::CopyOp>(op))
+      if (auto copy = dyn_cast<memref::CopyOp>(op)) {
+        if (failed(verifyOperands(copy)))
+          return failure();
         structured = linalg::CopyOp::create(builder, op.getLoc(),
                                             copy.getSource(), copy.getTarget());
+      }
       builder.setInsertionPoint(structured);
       Emitter e(builder, op.getLoc());
       if (failed(decomposeOp(structured, runtime, e)))

@@ -92,6 +92,10 @@ static Outline findOutline(const BlockRun &run) {
 
 /// Destination arguments are tensors; a run that yields anything else stays.
 static bool canOutline(const Outline &outline) {
+  // A wait stays in the function of its start.
+  if (llvm::any_of(outline.inputs,
+                   [](Value input) { return isa<TokenType>(input.getType()); }))
+    return false;
   return llvm::all_of(outline.outputs, [](Value output) {
     auto type = dyn_cast<RankedTensorType>(output.getType());
     return type && type.hasStaticShape();
@@ -192,6 +196,19 @@ static void outlineRun(Outline &outline, FunctionCatalog &catalog) {
   call.setCallee(catalog.findOrInsert(function).getSymName());
 }
 
+/// Constants belong to no run: they go to the front, and each function gets
+/// copies of those that it uses.
+static void hoistConstants(Block &body) {
+  SmallVector<Operation *> constants;
+  for (Operation &op : body)
+    if (matchPattern(&op, m_Constant()))
+      constants.push_back(&op);
+  for (Operation *op : llvm::reverse(constants)) {
+    op->moveBefore(&body, body.begin());
+    op->removeAttr(kPathAttr);
+  }
+}
+
 namespace {
 struct OutlineBlocks : dsv4::impl::OutlineBlocksPassBase<OutlineBlocks> {
   void runOnOperation() override {
@@ -202,7 +219,8 @@ struct OutlineBlocks : dsv4::impl::OutlineBlocksPassBase<OutlineBlocks> {
       if (!function.isDeclaration() && !function.isPrivate() &&
           function.getBody().hasOneBlock())
         functions.push_back(function);
-    for (func::FuncOp function : functions)
+    for (func::FuncOp function : functions) {
+      hoistConstants(function.getBody().front());
       for (const BlockRun &run : findBlockRuns(function.getBody().front())) {
         if (run.block.empty())
           continue;
@@ -210,6 +228,7 @@ struct OutlineBlocks : dsv4::impl::OutlineBlocksPassBase<OutlineBlocks> {
         if (canOutline(outline))
           outlineRun(outline, catalog);
       }
+    }
   }
 };
 } // namespace

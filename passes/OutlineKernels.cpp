@@ -127,6 +127,8 @@ static LogicalResult checkOperands(Operation *op,
       return op->emitOpError() << "needs buffers of static shape and strides, got "
                                << memref;
   }
+  if (getWorkspaceBytes(op) >= kMaxWorkspaceBytes)
+    return op->emitOpError() << "needs a workspace of more than 2^62 bytes";
   return success();
 }
 

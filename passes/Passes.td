@@ -244,7 +244,8 @@ def VerifyPhasePass : Pass<"dsv4-verify-phase", "::mlir::ModuleOp"> {
   let summary = "Check which operations may exist after a phase";
   let description = [{
     An operation that should be gone, or a value that no later phase can handle, is a located error. On success the module
-    carries `dsv4.phase`.
+    carries `dsv4.phase`. From `sequence` to `schedule` a collective under a branch or loop that ranks of its group may decide
+    differently is an error too.
 
     | phase | what holds after it |
     |---|---|

@@ -26,6 +26,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::dsv4 {
 #define GEN_PASS_DEF_PLANARENAPASS
@@ -34,6 +35,9 @@ namespace mlir::dsv4 {
 
 using namespace mlir;
 using namespace mlir::dsv4;
+
+/// Sums of a few buffers cannot overflow; no machine has as much.
+static constexpr int64_t kMaxArenaBytes = int64_t(1) << 62;
 
 namespace {
 
@@ -46,9 +50,15 @@ struct FunctionPlan {
 
 } // namespace
 
-static int64_t getBytes(MemRefType type) {
-  return type.getNumElements() *
-         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+/// Nothing for more than 2^62 bytes.
+static std::optional<int64_t> findBytes(MemRefType type) {
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  if (llvm::is_contained(type.getShape(), 0))
+    return 0;
+  for (int64_t size : type.getShape())
+    if (llvm::MulOverflow(bytes, size, bytes))
+      return std::nullopt;
+  return bytes <= kMaxArenaBytes ? std::optional(bytes) : std::nullopt;
 }
 
 /// Extends [first, last] by every operation that uses the buffer or a view of
@@ -68,31 +78,73 @@ static void extendByUses(Value buffer, const DenseMap<Operation *, int64_t> &ord
   }
 }
 
+/// Every use of a buffer must be seen: none may free it or hand it on under
+/// another name.
+static LogicalResult checkUses(Value buffer) {
+  for (Operation *user : buffer.getUsers()) {
+    if (isa<memref::DeallocOp>(user))
+      return user->emitOpError() << "frees a buffer that the arena will hold";
+    if (isa<ViewLikeOpInterface>(user)) {
+      for (Value result : user->getResults())
+        if (failed(checkUses(result)))
+          return failure();
+      continue;
+    }
+    if (user->hasTrait<OpTrait::IsTerminator>() ||
+        llvm::any_of(user->getResultTypes(), llvm::IsaPred<BaseMemRefType>))
+      return user->emitOpError() << "hands on a buffer, whose last use is then "
+                                    "unknown, expected views only";
+  }
+  return success();
+}
+
 static LogicalResult checkAlloc(memref::AllocOp op, Block &body) {
   if (!op.getType().hasStaticShape() || !op.getType().getLayout().isIdentity())
     return op.emitOpError() << "must have a static shape and identity layout, got "
                             << op.getType();
+  if (!op.getType().getElementType().isIntOrFloat())
+    return op.emitOpError() << "must hold integers or floats, got "
+                            << op.getType();
   if (op->getBlock() != &body)
     return op.emitOpError() << "must stand in the body of its function, not in a "
                                "nested region";
-  return success();
+  return checkUses(op);
+}
+
+/// What can be known before anything changes.
+static LogicalResult checkFunction(func::FuncOp function) {
+  if (!function.getBody().hasOneBlock())
+    return function.emitOpError() << "must have one block before its buffers are placed";
+  if (function->hasAttr(kWorkBytesAttr))
+    return function.emitOpError() << "has '" << kWorkBytesAttr
+                                  << "', expected buffers to be placed once";
+  Block &body = function.getBody().front();
+  return failure(function
+                     .walk([&](memref::AllocOp op) {
+                       return failed(checkAlloc(op, body))
+                                  ? WalkResult::interrupt()
+                                  : WalkResult::advance();
+                     })
+                     .wasInterrupted());
 }
 
 static FailureOr<FunctionPlan> planFunction(func::FuncOp function) {
   FunctionPlan result;
   result.function = function;
-  if (!function.getBody().hasOneBlock())
-    return function.emitOpError() << "must have one block before its buffers are placed";
   Block &body = function.getBody().front();
   DenseMap<Operation *, int64_t> order;
   for (Operation &op : body)
     order[&op] = order.size();
   SmallVector<ArenaBuffer> buffers;
+  int64_t total = 0;
   WalkResult walk = function.walk([&](memref::AllocOp op) {
-    if (failed(checkAlloc(op, body)))
+    std::optional<int64_t> bytes = findBytes(op.getType());
+    if (!bytes || (total += llvm::alignTo(*bytes, kArenaAlignment)) > kMaxArenaBytes) {
+      op.emitOpError() << "brings the buffers of @" << function.getSymName()
+                       << " to more than 2^62 bytes";
       return WalkResult::interrupt();
-    ArenaBuffer lifetime{getBytes(op.getType()),
-                         static_cast<int64_t>(order.size()), 0};
+    }
+    ArenaBuffer lifetime{*bytes, static_cast<int64_t>(order.size()), 0};
     extendByUses(op, order, body, lifetime);
     if (lifetime.first > lifetime.last) // no use
       lifetime = {0, 0, 0};
@@ -201,6 +253,10 @@ void PlanArena::runOnOperation() {
   callsOf.clear();
   done.clear();
   open.clear();
+  for (auto function : getOperation().getOps<func::FuncOp>())
+    if (!function.isDeclaration() && !function->hasAttr(kKernelAttr) &&
+        failed(checkFunction(function)))
+      return signalPassFailure();
   getOperation().walk([&](func::CallOp call) {
     callsOf[call.getCalleeAttr().getAttr()].push_back(call);
   });

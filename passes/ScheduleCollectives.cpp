@@ -29,6 +29,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dsv4/Analysis/BlockRuns.h"
+#include "dsv4/Analysis/BranchAgreement.h"
 #include "dsv4/IR/Dsv4Ops.h"
 #include "dsv4/Passes/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -379,36 +380,44 @@ private:
 };
 } // namespace
 
-/// Gathers the unit's flat buffers ahead of their first use; a unit on one rank
-/// already is whole.
-static SmallVector<Value> gatherUnit(UnshardOp op, int64_t ranks, int64_t depth,
-                                     Runs &runs, Launches &launches) {
-  SmallVector<Value> flats(op.getShards());
+/// Starts to gather the unit's flat buffers ahead of their first use; nothing
+/// for a unit on one rank, which already is whole.
+static SmallVector<Started> startUnit(UnshardOp op, int64_t ranks, int64_t depth,
+                                      Runs &runs, Launches &launches) {
+  SmallVector<Started> started;
   if (ranks == 1)
-    return flats;
+    return started;
   unsigned run = 0;
   Operation *use = findFirstUse(op, runs, run);
-  SmallVector<Started> started;
-  PathBuilder atStart(findStart(runs, run, depth, use), {});
-  atStart.setLoc(op.getLoc());
+  PathBuilder builder(findStart(runs, run, depth, use), {});
+  builder.setLoc(op.getLoc());
   for (Value shard : op.getShards()) {
     auto type = cast<RankedTensorType>(shard.getType());
     Value init =
-        atStart.empty({type.getDimSize(0) * ranks}, type.getElementType());
-    auto start = atStart.make<AllGatherStartOp>(
+        builder.empty({type.getDimSize(0) * ranks}, type.getElementType());
+    auto start = builder.make<AllGatherStartOp>(
         TypeRange(init.getType()), TokenType::get(op.getContext()),
         getClass(op, CollectiveClass::parameter), shard, init, op.getMeshAttr(),
         op.getAxesAttr());
     start->setAttr("unit", op.getUnitAttr());
-    start->setAttr(kLaunchAttr, atStart.getI64IntegerAttr(launches.getNumber(
+    start->setAttr(kLaunchAttr, builder.getI64IntegerAttr(launches.getNumber(
                                     use, op.getAxesAttr())));
     started.push_back({start.getToken(), start.getStarted().front(), shard});
   }
-  PathBuilder atUse(use, {});
-  atUse.setLoc(op.getLoc());
-  for (auto [flat, inFlight] : llvm::zip(flats, started))
-    flat = wait(atUse, inFlight);
-  return flats;
+  return started;
+}
+
+/// The unit's flat buffers, complete at their first use.
+static SmallVector<Value> waitForUnit(UnshardOp op, ArrayRef<Started> started,
+                                      Runs &runs) {
+  if (started.empty())
+    return SmallVector<Value>(op.getShards());
+  unsigned run = 0;
+  PathBuilder builder(findFirstUse(op, runs, run), {});
+  builder.setLoc(op.getLoc());
+  return llvm::map_to_vector(started, [&](const Started &inFlight) {
+    return wait(builder, inFlight);
+  });
 }
 
 /// Every unshard of the function, with the runs that use it.
@@ -441,12 +450,16 @@ static LogicalResult scheduleParameters(func::FuncOp func, int64_t depth) {
   llvm::stable_sort(order, [&](unsigned a, unsigned b) {
     return getRun(unshards[a]) < getRun(unshards[b]);
   });
-  // All waits stand before a run, then all slices at its entry.
+  // Before a run stand first the starts, then the waits; at its entry the
+  // slices.
   Launches launches;
-  SmallVector<SmallVector<Value>> flats;
+  SmallVector<SmallVector<Started>> started;
   for (unsigned i : order)
-    flats.push_back(
-        gatherUnit(unshards[i], groupSizes[i], depth, runs, launches));
+    started.push_back(
+        startUnit(unshards[i], groupSizes[i], depth, runs, launches));
+  SmallVector<SmallVector<Value>> flats;
+  for (auto [i, inFlight] : llvm::zip(order, started))
+    flats.push_back(waitForUnit(unshards[i], inFlight, runs));
   for (auto [i, buffers] : llvm::zip(order, flats)) {
     UnshardOp op = unshards[i];
     auto unit = SymbolTable::lookupNearestSymbolFrom<FsdpUnitOp>(
@@ -461,9 +474,15 @@ static LogicalResult scheduleParameters(func::FuncOp func, int64_t depth) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// A shard must be a function argument or constant, so that its gather can move
-/// to the front.
-static LogicalResult checkMovable(UnshardOp op) {
+/// A gather moves to the front: it must stand in the only block of its function
+/// and read function arguments.
+static LogicalResult checkMovable(UnshardOp op, func::FuncOp func) {
+  if (op->getParentOp() != func)
+    return op.emitOpError() << "must stand in the body of its function, got '"
+                            << op->getParentOp()->getName() << "' around it";
+  if (!func.getBody().hasOneBlock())
+    return op.emitOpError() << "must stand in a function of one block, got "
+                            << func.getBody().getBlocks().size();
   for (Value shard : op.getShards())
     if (!isa<BlockArgument>(shard))
       return op.emitOpError() << "must read function arguments, got a value "
@@ -505,7 +524,8 @@ struct ScheduleCollectives
   void runOnOperation() override {
     if (prefetchDepth < 0) {
       getOperation().emitError()
-          << "'prefetch-depth' must be at least 0, got " << prefetchDepth;
+          << "'prefetch-depth' must be at least 0, got "
+          << prefetchDepth.getValue();
       return signalPassFailure();
     }
     SmallVector<func::FuncOp> functions;
@@ -513,10 +533,15 @@ struct ScheduleCollectives
       if (func.isDeclaration())
         continue;
       functions.push_back(func);
-      for (UnshardOp op : func.getOps<UnshardOp>())
-        if (failed(checkMovable(op)))
-          return signalPassFailure();
+      WalkResult result = func.walk([&](UnshardOp op) {
+        return failed(checkMovable(op, func)) ? WalkResult::interrupt()
+                                              : WalkResult::advance();
+      });
+      if (result.wasInterrupted())
+        return signalPassFailure();
     }
+    if (failed(verifyBranchAgreement(getOperation())))
+      return signalPassFailure();
     for (func::FuncOp func : functions)
       if (failed(scheduleParameters(func, prefetchDepth)) ||
           failed(scheduleSequence(func)))

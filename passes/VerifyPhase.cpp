@@ -16,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dsv4/Analysis/BranchAgreement.h"
 #include "dsv4/Analysis/FloatCast.h"
 #include "dsv4/Analysis/ModelFunction.h"
 #include "dsv4/IR/Dsv4Ops.h"
@@ -123,7 +124,7 @@ LogicalResult verifySequence(mlir::ModuleOp module) {
                << "argument " << argument.getArgNumber() << " of @"
                << function.getSymName() << " must have '" << kLayoutAttr << "'";
   }
-  return success();
+  return verifyBranchAgreement(module);
 }
 
 LogicalResult verifyParameters(mlir::ModuleOp module) {
@@ -132,6 +133,8 @@ LogicalResult verifyParameters(mlir::ModuleOp module) {
       return emitError(getArgumentLoc(function, parameter.argument))
              << "parameter " << parameter.name
              << " must be part of a shard after phase \"parameters\"";
+  if (failed(verifyBranchAgreement(module)))
+    return failure();
   llvm::DenseMap<Attribute, Operation *> unshardByUnit;
   return verifyEach(module, [&](Operation *op) -> LogicalResult {
     auto unshard = dyn_cast<UnshardOp>(op);
@@ -159,6 +162,8 @@ LogicalResult verifyTokens(Operation *op) {
 }
 
 LogicalResult verifySchedule(mlir::ModuleOp module) {
+  if (failed(verifyBranchAgreement(module)))
+    return failure();
   return verifyEach(module, [](Operation *op) -> LogicalResult {
     if (isa<UnshardOp, SeqShardOp, SeqGatherOp, SeqReduceScatterOp,
             AllReduceOp>(op))

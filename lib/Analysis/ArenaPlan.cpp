@@ -48,15 +48,11 @@ static int64_t findOffset(const ArenaBuffer &buffer,
   return offset;
 }
 
-ArenaPlan dsv4::planArena(ArrayRef<ArenaBuffer> buffers) {
+/// Places the buffers one by one in the given order.
+static ArenaPlan placeInOrder(ArrayRef<ArenaBuffer> buffers,
+                              ArrayRef<size_t> order) {
   ArenaPlan plan;
   plan.offsets.assign(buffers.size(), 0);
-  plan.lowerBound = getLowerBound(buffers);
-
-  auto order = llvm::to_vector(llvm::seq<size_t>(0, buffers.size()));
-  llvm::stable_sort(order, [&](size_t a, size_t b) {
-    return buffers[a].bytes > buffers[b].bytes;
-  });
   SmallVector<std::pair<int64_t, size_t>> placed;
   for (size_t index : order) {
     if (buffers[index].bytes == 0)
@@ -67,5 +63,30 @@ ArenaPlan dsv4::planArena(ArrayRef<ArenaBuffer> buffers) {
     std::pair<int64_t, size_t> entry(offset, index);
     placed.insert(llvm::upper_bound(placed, entry), entry);
   }
+  return plan;
+}
+
+/// Sizes within a few percent are one class: a chain of nearly equal buffers is
+/// then placed in program order and needs two places, not three.
+static int64_t getSizeClass(const ArenaBuffer &buffer) {
+  int64_t bytes = std::max<int64_t>(buffer.bytes, 1);
+  int64_t step = std::max<int64_t>(int64_t(1) << llvm::Log2_64(bytes), 32) / 32;
+  return llvm::divideCeil(bytes, step) * step;
+}
+
+ArenaPlan dsv4::planArena(ArrayRef<ArenaBuffer> buffers) {
+  auto bySize = llvm::to_vector(llvm::seq<size_t>(0, buffers.size()));
+  auto byClass = bySize;
+  llvm::stable_sort(bySize, [&](size_t a, size_t b) {
+    return buffers[a].bytes > buffers[b].bytes;
+  });
+  llvm::stable_sort(byClass, [&](size_t a, size_t b) {
+    return getSizeClass(buffers[a]) > getSizeClass(buffers[b]);
+  });
+  ArenaPlan plan = placeInOrder(buffers, bySize);
+  ArenaPlan other = placeInOrder(buffers, byClass);
+  if (other.peak < plan.peak)
+    plan = std::move(other);
+  plan.lowerBound = getLowerBound(buffers);
   return plan;
 }

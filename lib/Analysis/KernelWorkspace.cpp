@@ -24,11 +24,14 @@ struct PartList {
   SmallVector<WorkspacePart> parts;
   int64_t end = 0;
 
-  void add(Type element, int64_t size) {
+  void add(Type element, int64_t rows, int64_t columns = 1) {
     int64_t offset = llvm::alignTo(end, kAlignment);
-    int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+    int64_t size, bytes = element.getIntOrFloatBitWidth() / 8;
+    if (llvm::MulOverflow(rows, columns, size) ||
+        llvm::MulOverflow(size, bytes, end) ||
+        llvm::AddOverflow(offset, end, end) || end > kMaxWorkspaceBytes)
+      end = kMaxWorkspaceBytes;
     parts.push_back({element, size, offset});
-    end = offset + size * bytes;
   }
 };
 
@@ -57,18 +60,19 @@ static void addParts(WindowAttentionOp op, PartList &list) {
   int64_t queries = getShape(op.getQuery())[1],
           heads = getShape(op.getQuery())[2];
   int64_t channels = getShape(op.getQuery())[3];
-  int64_t window = op.getWindow();
+  // Beyond any memory, and still far from the end of 64 bits.
+  int64_t window = std::min<int64_t>(op.getWindow(), int64_t(1) << 50);
   int64_t block = std::min(queries, kQueryBlock);
   int64_t pooled = op.getSelected() ? getShape(op.getSelected())[2]
                    : op.getPool()   ? getShape(op.getPool())[1]
                                     : 0;
-  list.add(acc, heads * channels);
-  list.add(acc, channels * padSlots(block - 1 + padSlots(window)));
-  list.add(acc, channels * padSlots(pooled));
+  list.add(acc, heads, channels);
+  list.add(acc, channels, padSlots(block - 1 + padSlots(window)));
+  list.add(acc, channels, padSlots(pooled));
   list.add(Builder(op.getContext()).getI64Type(), padSlots(pooled));
   // One chunk of slack: the tail of the last score chunk and its padding.
-  list.add(acc,
-           kHeadGroup * (padSlots(window + padSlots(pooled)) + kSlotChunk));
+  list.add(acc, kHeadGroup,
+           padSlots(window + padSlots(pooled)) + kSlotChunk);
 }
 
 /// Query rows widened; keys transposed; ordered scores of one query.
@@ -78,30 +82,28 @@ static void addParts(IndexTopkOp op, PartList &list) {
   int64_t heads = getShape(op.getQuery())[2],
           channels = getShape(op.getQuery())[3];
   int64_t windows = getShape(op.getKeys())[1];
-  list.add(acc, heads * channels);
-  list.add(acc, channels * padSlots(windows));
+  list.add(acc, heads, channels);
+  list.add(acc, channels, padSlots(windows));
   list.add(builder.getIntegerType(acc.getIntOrFloatBitWidth()),
            padSlots(windows));
 }
 
 static void addParts(SinkhornOp op, PartList &list) {
   int64_t size = getShape(op.getInput()).back();
-  list.add(getAccumulator(op), size * size * kMatrixLanes);
+  list.add(getAccumulator(op), size, size * kMatrixLanes);
 }
 
-SmallVector<WorkspacePart> dsv4::getWorkspaceParts(Operation *op) {
+static PartList getParts(Operation *op) {
   PartList list;
   llvm::TypeSwitch<Operation *>(op)
       .Case<WindowAttentionOp, IndexTopkOp, SinkhornOp>(
           [&](auto modelOp) { addParts(modelOp, list); })
       .Default([](Operation *) {});
-  return list.parts;
+  return list;
 }
 
-int64_t dsv4::getWorkspaceBytes(Operation *op) {
-  SmallVector<WorkspacePart> parts = getWorkspaceParts(op);
-  if (parts.empty())
-    return 0;
-  const WorkspacePart &last = parts.back();
-  return last.offset + last.size * (last.element.getIntOrFloatBitWidth() / 8);
+SmallVector<WorkspacePart> dsv4::getWorkspaceParts(Operation *op) {
+  return getParts(op).parts;
 }
+
+int64_t dsv4::getWorkspaceBytes(Operation *op) { return getParts(op).end; }

@@ -189,6 +189,10 @@ void RunTool::reportNaNs() {
 }
 
 static llvm::Error writeReport(StringRef path, const ReportInput &input) {
+  // A rename replaces whatever has the name, so it must not be a device.
+  if (path != "-" && path != "/dev/null" && llvm::sys::fs::exists(path) &&
+      !llvm::sys::fs::is_regular_file(path))
+    return llvm::createStringError(path + ": exists and is no regular file");
   llvm::json::Value report(buildReport(input));
   llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
     os << llvm::formatv("{0:2}\n", report);

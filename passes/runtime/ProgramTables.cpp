@@ -62,6 +62,19 @@ static std::pair<StringRef, Attribute> getRole(DictionaryAttr attributes) {
   return {};
 }
 
+/// Where the buffer behind `begin` ends, aligned; nothing beyond 2^62 bytes.
+static std::optional<int64_t> findEnd(int64_t begin, MemRefType type) {
+  constexpr int64_t limit = int64_t(1) << 62;
+  if (llvm::is_contained(type.getShape(), 0))
+    return begin;
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (int64_t size : type.getShape())
+    if (llvm::MulOverflow(bytes, size, bytes) || bytes > limit)
+      return std::nullopt;
+  int64_t end = begin + llvm::alignTo(bytes, kArenaAlignment);
+  return end <= limit ? std::optional(end) : std::nullopt;
+}
+
 LogicalResult ProgramTables::addArguments(func::FuncOp entry) {
   Builder builder(entry.getContext());
   for (unsigned i = 0; i + 1 < entry.getNumArguments(); ++i) {
@@ -69,6 +82,9 @@ LogicalResult ProgramTables::addArguments(func::FuncOp entry) {
     auto [kind, value] = getRole(entry.getArgAttrDict(i));
     if (!type || !type.hasStaticShape() || !type.getLayout().isIdentity())
       return entry.emitOpError() << "argument " << i << " must be a static buffer";
+    if (!type.getElementType().isIntOrFloat())
+      return entry.emitOpError() << "argument " << i
+                                 << " must hold integers or floats, got " << type;
     if (kind.empty())
       return entry.emitOpError()
              << "argument " << i << " has no role, expected one of '" << kBatchAttr
@@ -100,9 +116,12 @@ LogicalResult ProgramTables::addArguments(func::FuncOp entry) {
     }
     arguments.push_back(dict.getDictionary(entry.getContext()));
     offsets.push_back(stateBytes);
-    stateBytes += llvm::alignTo(
-        type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8),
-        kArenaAlignment);
+    std::optional<int64_t> end = findEnd(stateBytes, type);
+    if (!end)
+      return entry.emitOpError() << "argument " << i
+                                 << " brings the state to more than 2^62 bytes, got "
+                                 << type;
+    stateBytes = *end;
   }
   return success();
 }

@@ -76,6 +76,7 @@ private:
   DenseMap<Value, unsigned> siteOfToken;
   /// Starts of the launch that is being collected: their operands and tokens.
   SmallVector<Value> sources, destinations, counts, tokens;
+  ArrayAttr launchAxes;
   Value module;
   Block *exit = nullptr;
 };
@@ -186,6 +187,8 @@ LogicalResult FunctionLowering::lowerSubview(memref::SubViewOp op) {
   SmallVector<int64_t> strides;
   int64_t offset;
   MemRefType type = op.getSourceType();
+  if (!type.getElementType().isIntOrFloat())
+    return op.emitOpError() << "needs integers or floats, got " << type;
   if (failed(type.getStridesAndOffset(strides, offset)) ||
       llvm::any_of(strides, ShapedType::isDynamic))
     return op.emitOpError() << "needs static strides, got " << type;
@@ -272,6 +275,10 @@ template <typename OpT>
 LogicalResult FunctionLowering::lowerStart(OpT op, StringRef kind,
                                            StringRef callee, StringRef reduction,
                                            Value counted) {
+  if (!tokens.empty() && op.getAxesAttr() != launchAxes)
+    return op.emitOpError() << "shares its launch with a start over "
+                            << launchAxes << ", got " << op.getAxesAttr();
+  launchAxes = op.getAxesAttr();
   auto type = cast<MemRefType>(counted.getType());
   int64_t count = type.getNumElements();
   unsigned site = tables.addSite(

@@ -111,3 +111,48 @@ func.func private @a2_argument(tensor<2xf32> {dsv4.frozen = false})
 
 // expected-error@+1 {{'dsv4.kernel' must be a unit attribute, got "fast"}}
 func.func private @a2_operation() attributes {dsv4.kernel = "fast"}
+
+// -----
+
+// expected-error@+1 {{'dsv4.work' must be a unit attribute, got 64 : i64}}
+func.func private @a2_arena(memref<64xi8> {dsv4.work = 64})
+
+// -----
+
+// expected-error@+1 {{'dsv4.phase' must be a non-empty string, got 3 : i64}}
+module attributes {dsv4.phase = 3} {
+}
+
+// -----
+
+// A3: a number counts from 0.
+// expected-error@+1 {{'dsv4.buffer_index' must be an i64 of at least 0, got -1 : i64}}
+func.func private @a3_negative(tensor<16xf32> {dsv4.shard = @u, dsv4.buffer_index = -1})
+
+// -----
+
+// expected-error@+1 {{'dsv4.launch' must be an i64 of at least 0, got "first"}}
+func.func private @a3_text() attributes {dsv4.launch = "first"}
+
+// -----
+
+// A4: a layout lists the mesh axes that split each dimension.
+// expected-error@+1 {{'dsv4.layout' must be an array of arrays of strings, got 3 : i64}}
+func.func private @a4_number(tensor<2xf32> {dsv4.layout = 3})
+
+// -----
+
+// expected-error@+1 {{'dsv4.layout' must be an array of arrays of strings, got ["cp"]}}
+func.func private @a4_flat(tensor<2xf32> {dsv4.layout = ["cp"]})
+
+// -----
+
+// A5: a global type is that of a tensor.
+// expected-error@+1 {{'dsv4.global_type' must be a ranked tensor type, got f32}}
+func.func private @a5_scalar(tensor<2xf32> {dsv4.global_type = f32})
+
+// -----
+
+// A6: a shard names its unit.
+// expected-error@+1 {{'dsv4.shard' must be a symbol reference, got "x"}}
+func.func private @a6_text(tensor<16xf32> {dsv4.shard = "x"})

@@ -35,9 +35,10 @@ struct ArenaPlan {
 /// Alignment of every buffer in an arena, in bytes.
 inline constexpr int64_t kArenaAlignment = 64;
 
-/// Places the buffers greedily by decreasing size, each at the lowest offset
-/// that is free during its lifetime. Deterministic: equal sizes in the given
-/// order. Buffers of zero bytes get offset 0.
+/// Places the buffers greedily, each at the lowest offset that is free during
+/// its lifetime, once by decreasing size and once by decreasing size class
+/// (sizes within a few percent in the given order), and keeps the smaller plan.
+/// Deterministic. Buffers of zero bytes get offset 0.
 ArenaPlan planArena(ArrayRef<ArenaBuffer> buffers);
 
 } // namespace mlir::dsv4

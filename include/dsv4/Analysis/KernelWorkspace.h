@@ -34,6 +34,9 @@ struct WorkspacePart {
 /// loops expect them; empty for most.
 SmallVector<WorkspacePart> getWorkspaceParts(Operation *op);
 
+/// No machine has as much: sizes that do not fit 64 bits count as this.
+inline constexpr int64_t kMaxWorkspaceBytes = int64_t(1) << 62;
+
 /// Bytes of workspace of an operation on memrefs; 0 for most.
 int64_t getWorkspaceBytes(Operation *op);
 
