@@ -35,6 +35,11 @@ endfunction()
 
 # One precompiled header for all: built once by DSV4IR.
 function(dsv4_use_precompiled_header name)
+  # Without the time stamp the header's bytes depend on its text alone, so that
+  # ccache can answer for the files that use it.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
   if(name STREQUAL "DSV4IR")
     target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/Precompiled.h)
   else()
