@@ -37,6 +37,8 @@ def Dsv4_Dialect : Dialect {
     | `dsv4.path = "path"` | operation | the module that the operation came from |
     | `dsv4.launch = 3` | start operation | starts with one number go to the runtime in one call |
     | `dsv4.as_stored` | `dsv4.fsdp_unit` | parameters of several storage dtypes keep their own; the gather dtype is the widest |
+    | `dsv4.direction = "backward"` | operation | it computes a cotangent; `forward` when absent |
+    | `dsv4.no_grad` | operation | no gradient passes it, as through the shift of a softmax |
     | `dsv4.cast = "label"` | operation | why a cast stands here: the step of the model's definition |
 
     Version log: 0.1 first version.

@@ -58,7 +58,7 @@ static LogicalResult verifyMarkAttr(Operation *op, NamedAttribute attr) {
 }
 
 static bool isMarkAttr(StringRef name) {
-  return name == kFrozenAttr || name == kKernelAttr || name == kScratchAttr ||
+  return name == kFrozenAttr || name == kNoGradAttr || name == kKernelAttr || name == kScratchAttr ||
          name == kWorkAttr || name == kAsStoredAttr;
 }
 
@@ -97,6 +97,14 @@ static LogicalResult verifyShardAttr(Operation *op, NamedAttribute attr) {
   return emitExpected(op, attr, "a symbol reference");
 }
 
+/// (A7) What is not backward is forward.
+static LogicalResult verifyDirectionAttr(Operation *op, NamedAttribute attr) {
+  auto direction = dyn_cast<StringAttr>(attr.getValue());
+  if (direction && llvm::is_contained({"forward", "backward"}, direction.getValue()))
+    return success();
+  return emitExpected(op, attr, "\"forward\" or \"backward\"");
+}
+
 static LogicalResult verifyDiscardableAttr(Operation *op, NamedAttribute attr) {
   StringRef name = attr.getName();
   if (isNameAttr(name))
@@ -109,6 +117,8 @@ static LogicalResult verifyDiscardableAttr(Operation *op, NamedAttribute attr) {
     return verifyLayoutAttr(op, attr);
   if (name == kGlobalTypeAttr)
     return verifyGlobalTypeAttr(op, attr);
+  if (name == kDirectionAttr)
+    return verifyDirectionAttr(op, attr);
   if (name == kShardAttr)
     return verifyShardAttr(op, attr);
   return success();

@@ -146,6 +146,32 @@ def ShardParametersPass : Pass<"dsv4-shard-parameters", "::mlir::ModuleOp"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Backward
+//===----------------------------------------------------------------------===//
+
+def DifferentiatePass : Pass<"dsv4-differentiate", "::mlir::ModuleOp"> {
+  let summary = "Add the gradients of the loss to its function";
+  let description = [{
+    Reverse mode over the function with the result "loss", by the rule of each operation: after it the function also returns a gradient for each
+    parameter (`dsv4.result = "grad/NAME"`) or shard (`"grad"` with `dsv4.shard` and `dsv4.buffer_index`) that is not frozen. Backward operations carry
+    the module path of what they transpose and `dsv4.direction = "backward"`.
+
+    ```mlir
+    %y = linalg.generic ... ins(%x, %w) { mulf, addf }        // y(b,o) += x(b,i) * w(o,i)
+    ->
+    %dw = linalg.generic ... ins(%x, %dy) { mulf, addf }      // dw(o,i) += x(b,i) * dy(b,o)
+    ```
+
+    Integers and booleans carry no gradient, nor does what is marked `dsv4.no_grad`. An operation without rule between the loss and a parameter is an error that
+    names the path; so is a parameter that is not frozen and has no path, and whatever would silently give zero: a float tensor read inside a region, a
+    reduction other than a sum, several results. Nothing is changed then.
+
+    Runs on local shapes, on a function of one block, once.
+  }];
+  let dependentDialects = ["::mlir::dsv4::Dsv4Dialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+//===----------------------------------------------------------------------===//
 // Schedule
 //===----------------------------------------------------------------------===//
 

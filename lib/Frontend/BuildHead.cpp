@@ -59,7 +59,9 @@ static Value divideByCount(GraphBuilder &graph, Value total, Value count) {
 Value ModelBuilder::buildLoss(Value logits) {
   graph.setStep("loss");
   Value labels = batch["labels"];
+  // The loss does not depend on the shift.
   Value max = graph.max("btv->bt", logits);
+  max.getDefiningOp()->setAttr(kNoGradAttr, builder.getUnitAttr());
   Value sumExp = graph.sum(
       "btv,bt->bt", {logits, max},
       [](ScalarBuilder &b, ValueRange v) { return b.exp(b.sub(v[0], v[1])); });

@@ -7,6 +7,7 @@
 
 #include "dsv4/InitAll.h"
 #include "dsv4/IR/Dsv4Dialect.h"
+#include "dsv4/Passes/Differentiation.h"
 #include "dsv4/Passes/Passes.h"
 #include "dsv4/Passes/Pipelines.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,6 +47,7 @@ void dsv4::registerAllDialects(DialectRegistry &registry) {
   tensor::registerBufferizableOpInterfaceExternalModels(registry);
   tensor::registerSubsetOpInterfaceExternalModels(registry);
   registerBufferizableOpInterfaceExternalModels(registry);
+  registerDifferentiationRules(registry);
 }
 
 void dsv4::registerAllPasses() {
