@@ -11,226 +11,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dsv4/IR/Dsv4Ops.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "OpSignature.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/TypeUtilities.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::dsv4;
-
-namespace {
-
-/// Element types that an operand may have.
-enum class Element { Any, I64, Float, Wide /* f32 or f64 */ };
-
-/// One operand: its name in messages and its dimensions, separated by blanks;
-/// "B*T*K" is a compound dimension. A null value (absent optional) is skipped.
-struct OperandShape {
-  Value value;
-  StringRef name;
-  StringRef dims;
-  Element element = Element::Any;
-};
-
-/// All operands of an operation in order, inits last; `whole` lists the
-/// dimensions that every rank needs whole, separated by blanks.
-struct Signature {
-  SmallVector<OperandShape> operands;
-  StringRef whole;
-  /// Per index operand, in order: the dimension whose first element's global
-  /// index it holds; empty if it counts local elements.
-  SmallVector<StringRef> offsets = {};
-};
-
-} // namespace
-
-static SmallVector<StringRef> splitNames(StringRef text, char separator) {
-  SmallVector<StringRef> names;
-  text.split(names, separator, -1, /*KeepEmpty=*/false);
-  return names;
-}
-
-static bool hasElement(Type type, Element element) {
-  switch (element) {
-  case Element::Any:
-    return true;
-  case Element::I64:
-    return type.isInteger(64);
-  case Element::Float:
-    return isa<FloatType>(type);
-  case Element::Wide:
-    return type.isF32() || type.isF64();
-  }
-  llvm_unreachable("unknown element kind");
-}
-
-static StringRef describe(Element element) {
-  switch (element) {
-  case Element::Any:
-    return "anything";
-  case Element::I64:
-    return "i64";
-  case Element::Float:
-    return "a float";
-  case Element::Wide:
-    return "f32 or f64";
-  }
-  llvm_unreachable("unknown element kind");
-}
-
-/// Checks ranks, element types and that equal names have equal sizes; compound
-/// dimensions are products of named ones. Label C1 of every operation.
-static LogicalResult verifySignature(Operation *op, const Signature &signature) {
-  llvm::MapVector<StringRef, int64_t> sizes;
-  for (const OperandShape &operand : signature.operands) {
-    auto type = cast<ShapedType>(operand.value.getType());
-    SmallVector<StringRef> dims = splitNames(operand.dims, ' ');
-    if (type.getRank() != static_cast<int64_t>(dims.size()))
-      return op->emitOpError() << "operand '" << operand.name << "' must be ["
-                               << operand.dims << "], got rank "
-                               << type.getRank();
-    if (!hasElement(type.getElementType(), operand.element))
-      return op->emitOpError()
-             << "operand '" << operand.name << "' must have element type "
-             << describe(operand.element) << ", got " << type.getElementType();
-    for (auto [i, dim] : llvm::enumerate(dims)) {
-      if (dim.contains('*'))
-        continue;
-      auto [it, isNew] = sizes.try_emplace(dim, type.getDimSize(i));
-      if (!isNew && it->second != type.getDimSize(i))
-        return op->emitOpError()
-               << "dimension " << i << " (" << dim << ") of operand '"
-               << operand.name << "' must be " << it->second << ", got "
-               << type.getDimSize(i);
-    }
-  }
-  for (const OperandShape &operand : signature.operands)
-    for (auto [i, dim] : llvm::enumerate(splitNames(operand.dims, ' '))) {
-      if (!dim.contains('*'))
-        continue;
-      int64_t size = 1;
-      for (StringRef factor : splitNames(dim, '*'))
-        size *= sizes.lookup(factor);
-      int64_t got = cast<ShapedType>(operand.value.getType()).getDimSize(i);
-      if (got != size)
-        return op->emitOpError()
-               << "dimension " << i << " (" << dim << ") of operand '"
-               << operand.name << "' must be " << size << ", got " << got;
-    }
-  return success();
-}
-
-/// The results repeat the inits on tensors and are absent on memrefs (C0).
-static LogicalResult verifyDestinationStyle(Operation *op) {
-  auto dps = cast<DestinationStyleOpInterface>(op);
-  bool tensors = dps.hasPureTensorSemantics();
-  if (!tensors && !dps.hasPureBufferSemantics())
-    return op->emitOpError() << "mixes tensors and memrefs";
-  unsigned expected = tensors ? dps.getNumDpsInits() : 0;
-  if (op->getNumResults() != expected)
-    return op->emitOpError() << "must have " << expected << " results, got "
-                             << op->getNumResults();
-  return success();
-}
-
-static LayoutRule getRule(Operation *op, const Signature &signature) {
-  LayoutRule rule;
-  llvm::StringMap<unsigned> factorOf;
-  SmallVector<StringRef> whole = splitNames(signature.whole, ' ');
-  auto getFactor = [&](StringRef name) {
-    auto it = factorOf.find(name);
-    if (it != factorOf.end())
-      return it->second;
-    FactorKind kind = llvm::is_contained(whole, name) ? FactorKind::Whole
-                                                      : FactorKind::Parallel;
-    return factorOf[name] = rule.addFactor(kind);
-  };
-  // Operands in order: shaped ones from the signature, scalars without
-  // dimensions.
-  SmallVector<SmallVector<LayoutRule::Dim>> shaped;
-  for (const OperandShape &operand : signature.operands) {
-    SmallVector<LayoutRule::Dim> dims;
-    for (StringRef dim : splitNames(operand.dims, ' ')) {
-      LayoutRule::Dim factors;
-      for (StringRef factor : splitNames(dim, '*'))
-        factors.push_back(getFactor(factor));
-      dims.push_back(factors);
-    }
-    shaped.push_back(dims);
-  }
-  unsigned nextShaped = 0, nextOffset = 0;
-  for (OpOperand &operand : op->getOpOperands()) {
-    if (!operand.get().getType().isIndex()) {
-      rule.operands.push_back(shaped[nextShaped++]);
-      continue;
-    }
-    rule.operands.push_back({});
-    StringRef dim = signature.offsets[nextOffset++];
-    if (!dim.empty())
-      rule.offsets.push_back({operand.getOperandNumber(), getFactor(dim)});
-  }
-  auto dps = cast<DestinationStyleOpInterface>(op);
-  for (OpResult result : op->getResults())
-    rule.results.push_back(
-        rule.operands[dps.getTiedOpOperand(result)->getOperandNumber()]);
-  return rule;
-}
-
-static void getModelOpEffects(
-    Operation *op,
-    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
-  auto dps = cast<DestinationStyleOpInterface>(op);
-  for (OpOperand &operand : op->getOpOperands()) {
-    if (!isa<MemRefType>(operand.get().getType()))
-      continue;
-    if (!dps.isDpsInit(&operand) || isa<CombineRowsOp>(op))
-      effects.emplace_back(MemoryEffects::Read::get(), &operand);
-    if (dps.isDpsInit(&operand))
-      effects.emplace_back(MemoryEffects::Write::get(), &operand);
-  }
-}
-
-/// The parts that every operation of the family shares.
-#define DSV4_MODEL_OP(OP)                                                      \
-  LayoutRule OP::getLayoutRule() { return getRule(*this, getSignature(*this)); } \
-  Speculation::Speculatability OP::getSpeculatability() {                      \
-    return hasPureTensorSemantics() ? Speculation::Speculatable                \
-                                    : Speculation::NotSpeculatable;            \
-  }                                                                            \
-  void OP::getEffects(                                                         \
-      SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>      \
-          &effects) {                                                          \
-    getModelOpEffects(*this, effects);                                         \
-  }
-
-static LogicalResult verifyModelOp(Operation *op, const Signature &signature) {
-  return failure(failed(verifySignature(op, signature)) ||
-                 failed(verifyDestinationStyle(op)));
-}
-
-static int64_t getDim(Value value, unsigned dim) {
-  return cast<ShapedType>(value.getType()).getDimSize(dim);
-}
-
-static Type getElement(Value value) { return getElementTypeOrSelf(value.getType()); }
-
-/// The accumulator of values of this type: f64 for f64, else f32.
-static Type getAccumulator(Value value) {
-  Type type = getElement(value);
-  return type.isF64() ? type : Float32Type::get(type.getContext());
-}
-
-static LogicalResult verifySameElement(Operation *op, StringRef name, Value value,
-                                       Value like) {
-  if (getElement(value) == getElement(like))
-    return success();
-  return op->emitOpError() << "operand '" << name << "' must have element type "
-                           << getElement(like) << ", got " << getElement(value);
-}
 
 //===----------------------------------------------------------------------===//
 // RopeOp
@@ -447,45 +232,18 @@ LogicalResult SortByExpertOp::verify() {
   return success();
 }
 
+/// Rows come from tokens, so R is split over the axes of B and T.
 static Signature getSignature(DispatchRowsOp op) {
   return {{{op.getTokens(), "tokens", "B T C"},
-           {op.getOrder(), "order", "R", Element::I64},
-           {op.getInit(), "init", "R C"}},
-          "C"};
+           {op.getOrder(), "order", "B*T*K", Element::I64},
+           {op.getInit(), "init", "B*T*K C"}},
+          "K C"};
 }
-
-/// Rows come from tokens, so R is split over the axes of B and T.
-LayoutRule DispatchRowsOp::getLayoutRule() {
-  LayoutRule rule;
-  unsigned b = rule.addFactor(FactorKind::Parallel);
-  unsigned t = rule.addFactor(FactorKind::Parallel);
-  unsigned k = rule.addFactor(FactorKind::Whole);
-  unsigned c = rule.addFactor(FactorKind::Whole);
-  LayoutRule::Dim rows = {b, t, k};
-  rule.operands = {{{b}, {t}, {c}}, {rows}, {rows, {c}}};
-  if (getNumResults())
-    rule.results = {{rows, {c}}};
-  return rule;
-}
-Speculation::Speculatability DispatchRowsOp::getSpeculatability() {
-  return hasPureTensorSemantics() ? Speculation::Speculatable
-                                  : Speculation::NotSpeculatable;
-}
-void DispatchRowsOp::getEffects(
-    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
-  getModelOpEffects(*this, effects);
-}
+DSV4_MODEL_OP(DispatchRowsOp)
 
 LogicalResult DispatchRowsOp::verify() {
-  if (failed(verifyModelOp(*this, getSignature(*this))) ||
-      failed(verifySameElement(*this, "init", getInit(), getTokens())))
-    return failure();
-  int64_t tokens = getDim(getTokens(), 0) * getDim(getTokens(), 1);
-  int64_t rows = getDim(getOrder(), 0);
-  if (tokens == 0 || rows % tokens != 0)
-    return emitOpError() << "has " << rows << " rows, expected a multiple of "
-                         << tokens << " tokens";
-  return success();
+  return failure(failed(verifyModelOp(*this, getSignature(*this))) ||
+                 failed(verifySameElement(*this, "init", getInit(), getTokens())));
 }
 
 static Signature getSignature(DispatchWeightsOp op) {
@@ -516,8 +274,9 @@ LogicalResult CombineRowsOp::verify() {
 }
 
 static Signature getSignature(GroupedMatmulOp op) {
+  StringRef weights = op.getTransposed() ? "E O I" : "E I O";
   return {{{op.getRows(), "rows", "R I", Element::Float},
-           {op.getWeights(), "weights", "E I O", Element::Float},
+           {op.getWeights(), "weights", weights, Element::Float},
            {op.getOffsets(), "offsets", "E1", Element::I64},
            {op.getInit(), "init", "R O", Element::Float}},
           "E E1 I O"};

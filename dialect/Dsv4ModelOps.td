@@ -5,42 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Destination style, like linalg: on tensors one result per init, on memrefs
-// none. Names of dimensions: B batch row, T local query position, H head,
-// D channel, S key row, N compressed window, K selection slot, E expert,
-// R = B*T*K routed row.
-//
-// Accumulation is in f32 (f64 when an operand is f64); bf16 operands are widened
-// exactly; there is one rounding, when the result is stored. Positions and ids
-// are i64.
+// What all of them have in common, and the names of dimensions, is in
+// Dsv4ModelOpBase.td.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DSV4_MODEL_OPS_TD
 #define DSV4_MODEL_OPS_TD
 
-include "Dsv4Base.td"
-include "Dsv4Interfaces.td"
-include "mlir/Interfaces/DestinationStyleOpInterface.td"
-
-def Dsv4_Shaped : AnyTypeOf<[AnyStaticShapeTensor, AnyStaticShapeMemRef]>;
-
-/// Base of the family: `ins(...)`, `outs(...)`, effects of linalg operations.
-class Dsv4_ModelOp<string mnemonic, list<Trait> traits = []> : Dsv4_Op<mnemonic, traits # [
-    DestinationStyleOpInterface,
-    DeclareOpInterfaceMethods<LayoutOpInterface>,
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
-    DeclareOpInterfaceMethods<ConditionallySpeculatable>]> {
-  let hasVerifier = 1;
-}
-
-class Dsv4_OneInitOp<string mnemonic, list<Trait> traits = []> : Dsv4_ModelOp<mnemonic, traits> {
-  let results = (outs Variadic<AnyStaticShapeTensor>:$result);
-  code initDeclaration = [{
-    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
-  }];
-  let extraClassDeclaration = initDeclaration;
-}
+include "Dsv4ModelOpBase.td"
 
 def Dsv4_RopeOp : Dsv4_OneInitOp<"rope"> {
   let summary = "rotate the last channels by their position";
@@ -364,7 +337,8 @@ def Dsv4_GroupedMatmulOp : Dsv4_OneInitOp<"grouped_matmul"> {
   let summary = "multiply each group of rows by its own matrix";
   let description = [{
     result[r] = rows[r] . weights[e] for offsets[e] <= r < offsets[e+1]; rows without expert become zero. Offsets are
-    read inside the kernel; work does not grow with the number of experts.
+    read inside the kernel; work does not grow with the number of experts. With `transposed`, matrices are read as [E,O,I], as
+    the gradient of the rows needs them.
 
     Example:
 
@@ -373,10 +347,10 @@ def Dsv4_GroupedMatmulOp : Dsv4_OneInitOp<"grouped_matmul"> {
     ```
 
     **Constraints**
-    * (C1) `rows` is [R,I], `weights` [E,I,O], `offsets` [E+1] of i64, the init [R,O].
+    * (C1) `rows` is [R,I], `weights` [E,I,O] ([E,O,I] if `transposed`), `offsets` [E+1] of i64, the init [R,O].
     * (C2) the init has the accumulator's element type: f64 for f64, else f32.
   }];
-  let arguments = (ins Dsv4_Shaped:$rows, Dsv4_Shaped:$weights, Dsv4_Shaped:$offsets, Dsv4_Shaped:$init);
+  let arguments = (ins Dsv4_Shaped:$rows, Dsv4_Shaped:$weights, Dsv4_Shaped:$offsets, Dsv4_Shaped:$init, UnitAttr:$transposed);
   let assemblyFormat = [{
     attr-dict `ins` `(` $rows `,` $weights `,` $offsets `:` type($rows) `,` type($weights) `,` type($offsets) `)`
     `outs` `(` $init `:` type($init) `)` (`->` type($result)^)?

@@ -137,8 +137,11 @@ void dsv4::registerBufferizableOpInterfaceExternalModels(
   registry.addExtension(+[](MLIRContext *context, Dsv4Dialect *) {
     attach<RopeOp, PoolWindowsOp, IndexTopkOp, WindowAttentionOp, SinkhornOp,
            TopkOp, GatherRowsOp, TakeAlongOp, SortByExpertOp, DispatchRowsOp,
-           DispatchWeightsOp, CombineRowsOp, GroupedMatmulOp, AllGatherStartOp,
-           ReduceScatterStartOp, AllReduceStartOp>(context);
+           DispatchWeightsOp, CombineRowsOp, GroupedMatmulOp,
+           WindowAttentionGradOp, PoolWindowsGradOp, SinkhornGradOp,
+           ScatterAddOp, ScatterAlongOp, DispatchRowsGradOp,
+           DispatchWeightsGradOp, CombineRowsGradOp, GroupedOuterOp,
+           AllGatherStartOp, ReduceScatterStartOp, AllReduceStartOp>(context);
     WaitOp::attachInterface<WaitModel>(*context);
   });
 }

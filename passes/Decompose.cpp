@@ -110,12 +110,13 @@ LogicalResult decomposeOp(Operation *op, RuntimeCalls &runtime, Emitter &e) {
       .Case([&](linalg::LinalgOp linalgOp) {
         return decomposeLinalg(linalgOp, runtime, e);
       })
-      .Case([&](GroupedMatmulOp grouped) {
-        return decompose(grouped, runtime, e);
-      })
+      .Case<GroupedMatmulOp, GroupedOuterOp>(
+          [&](auto grouped) { return decompose(grouped, runtime, e); })
       .Case<WindowAttentionOp, IndexTopkOp, PoolWindowsOp, RopeOp, SinkhornOp,
             TopkOp, GatherRowsOp, TakeAlongOp, SortByExpertOp, DispatchRowsOp,
-            DispatchWeightsOp, CombineRowsOp>(
+            DispatchWeightsOp, CombineRowsOp, WindowAttentionGradOp,
+            PoolWindowsGradOp, SinkhornGradOp, ScatterAddOp, ScatterAlongOp,
+            DispatchRowsGradOp, DispatchWeightsGradOp, CombineRowsGradOp>(
           [&](auto modelOp) { return decompose(modelOp, e); })
       .Default([](Operation *unknown) {
         return unknown->emitOpError("has no loops in a kernel");

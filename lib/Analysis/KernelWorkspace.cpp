@@ -55,7 +55,8 @@ static Type getAccumulator(Operation *op) {
 
 /// Query rows widened; raw keys transposed; pooled keys transposed; rows of the
 /// selection; scores of a group of heads.
-static void addParts(WindowAttentionOp op, PartList &list) {
+template <typename OpT>
+static void addAttentionParts(OpT op, PartList &list) {
   Type acc = getAccumulator(op);
   int64_t queries = getShape(op.getQuery())[1],
           heads = getShape(op.getQuery())[2];
@@ -73,6 +74,18 @@ static void addParts(WindowAttentionOp op, PartList &list) {
   // One chunk of slack: the tail of the last score chunk and its padding.
   list.add(acc, kHeadGroup,
            padSlots(window + padSlots(pooled)) + kSlotChunk);
+}
+
+static void addParts(WindowAttentionOp op, PartList &list) {
+  addAttentionParts(op, list);
+}
+
+/// As forward; then gradient rows widened, and slopes of a group of heads.
+static void addParts(WindowAttentionGradOp op, PartList &list) {
+  addAttentionParts(op, list);
+  Type acc = getAccumulator(op);
+  list.add(acc, getShape(op.getQuery())[2], getShape(op.getQuery())[3]);
+  list.add(acc, list.parts[4].size);
 }
 
 /// Query rows widened; keys transposed; ordered scores of one query.
@@ -93,10 +106,24 @@ static void addParts(SinkhornOp op, PartList &list) {
   list.add(getAccumulator(op), size, size * kMatrixLanes);
 }
 
+/// Softmax and cotangent; matrices and divisors of the steps.
+static void addParts(SinkhornGradOp op, PartList &list) {
+  Type acc = getAccumulator(op);
+  int64_t size = getShape(op.getInput()).back();
+  // Beyond any memory, and still far from the end of 64 bits.
+  int64_t steps =
+      2 * std::min<int64_t>(op.getIterations(), int64_t(1) << 50);
+  list.add(acc, size, size * kMatrixLanes);
+  list.add(acc, size, size * kMatrixLanes);
+  list.add(acc, steps, size * size * kMatrixLanes);
+  list.add(acc, steps, size * kMatrixLanes);
+}
+
 static PartList getParts(Operation *op) {
   PartList list;
   llvm::TypeSwitch<Operation *>(op)
-      .Case<WindowAttentionOp, IndexTopkOp, SinkhornOp>(
+      .Case<WindowAttentionOp, WindowAttentionGradOp, IndexTopkOp, SinkhornOp,
+            SinkhornGradOp>(
           [&](auto modelOp) { addParts(modelOp, list); })
       .Default([](Operation *) {});
   return list;

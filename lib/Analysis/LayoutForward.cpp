@@ -345,17 +345,32 @@ void LayoutSolver::settleResults(Entry &entry) {
   }
 }
 
+/// Axes of split reductions that leave a part of a result on each rank. A
+/// reduction that is also a dimension of the result leaves its own part there.
+AxisList LayoutSolver::getPartialAxes(const Entry &entry, unsigned result) {
+  AxisList axes;
+  const LayoutRule &rule = entry.rule.rule;
+  for (auto [number, kind] : llvm::enumerate(rule.factors)) {
+    const Factor &factor = entry.factors[number];
+    bool isVisible =
+        llvm::any_of(rule.results[result], [&](const LayoutRule::Dim &dim) {
+          return llvm::is_contained(dim, number);
+        });
+    if (factor.state == Factor::Split && kind == FactorKind::Reduction &&
+        !isVisible)
+      llvm::append_range(axes, factor.layout.getAxes());
+  }
+  llvm::sort(axes);
+  return axes;
+}
+
 /// Split reductions leave a part of the result on each rank.
 LogicalResult LayoutSolver::addPartials(Entry &entry) {
-  AxisList axes;
-  for (auto [factor, kind] : llvm::zip(entry.factors, entry.rule.rule.factors))
-    if (factor.state == Factor::Split && kind == FactorKind::Reduction)
-      llvm::append_range(axes, factor.layout.getAxes());
-  if (axes.empty())
-    return success();
-  llvm::sort(axes);
   auto linalgOp = dyn_cast<linalg::LinalgOp>(entry.op);
   for (OpResult result : entry.op->getResults()) {
+    AxisList axes = getPartialAxes(entry, result.getResultNumber());
+    if (axes.empty())
+      continue;
     std::optional<ReductionKind> kind = ReductionKind::sum;
     if (linalgOp)
       kind = matchCombiner(linalgOp, result.getResultNumber());

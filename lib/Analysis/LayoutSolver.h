@@ -107,6 +107,7 @@ private:
   LogicalResult checkAxes(const Entry &entry);
   LogicalResult alignOperands(Entry &entry);
   void settleResults(Entry &entry);
+  AxisList getPartialAxes(const Entry &entry, unsigned result);
   LogicalResult addPartials(Entry &entry);
 
   // LayoutBackward.cpp: what follows from uses.

@@ -37,8 +37,15 @@ public:
   void groupedContract(const dsv4rt_contract_desc &desc, int64_t groups,
                        int64_t groupStride, Value offsets, Value a, Value b,
                        Value c, Emitter &e);
+  /// As `groupedContract`, with k instead of m divided into groups.
+  void groupedOuter(const dsv4rt_contract_desc &desc, int64_t groups,
+                    int64_t groupStride, Value offsets, Value a, Value b,
+                    Value c, Emitter &e);
 
 private:
+  void callGrouped(StringRef name, const dsv4rt_contract_desc &desc,
+                   int64_t groups, int64_t groupStride, Value offsets, Value a,
+                   Value b, Value c, Emitter &e);
   Value getDesc(const dsv4rt_contract_desc &desc, Emitter &e);
   LLVM::LLVMFuncOp getCallee(StringRef name, ArrayRef<Type> arguments);
 
@@ -72,6 +79,16 @@ LogicalResult decompose(DispatchRowsOp op, Emitter &e);
 LogicalResult decompose(DispatchWeightsOp op, Emitter &e);
 LogicalResult decompose(CombineRowsOp op, Emitter &e);
 LogicalResult decompose(GroupedMatmulOp op, RuntimeCalls &runtime, Emitter &e);
+
+LogicalResult decompose(WindowAttentionGradOp op, Emitter &e);
+LogicalResult decompose(PoolWindowsGradOp op, Emitter &e);
+LogicalResult decompose(SinkhornGradOp op, Emitter &e);
+LogicalResult decompose(ScatterAddOp op, Emitter &e);
+LogicalResult decompose(ScatterAlongOp op, Emitter &e);
+LogicalResult decompose(DispatchRowsGradOp op, Emitter &e);
+LogicalResult decompose(DispatchWeightsGradOp op, Emitter &e);
+LogicalResult decompose(CombineRowsGradOp op, Emitter &e);
+LogicalResult decompose(GroupedOuterOp op, RuntimeCalls &runtime, Emitter &e);
 
 } // namespace mlir::dsv4
 

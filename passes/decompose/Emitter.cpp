@@ -367,6 +367,10 @@ void Emitter::loop(int64_t from, int64_t to, Body body, int64_t step) {
 
 SmallVector<Expr> Emitter::loop(Expr from, Expr to, ArrayRef<Expr> carried,
                                 CarriedBody body, int64_t step) {
+  if (carried.empty()) {
+    loop(from, to, [&](Expr i) { body(i, {}); }, step);
+    return {};
+  }
   auto op = scf::ForOp::create(builder, loc, from, to, index(step),
                                getValues(carried));
   {
@@ -402,6 +406,10 @@ void Emitter::whenElse(Expr condition, llvm::function_ref<void()> body,
 SmallVector<Expr> Emitter::choose(Expr condition,
                                   llvm::function_ref<SmallVector<Expr>()> body,
                                   ArrayRef<Expr> otherwise) {
+  if (otherwise.empty()) {
+    when(condition, [&] { body(); });
+    return {};
+  }
   SmallVector<Value> fallback = getValues(otherwise);
   auto op = scf::IfOp::create(builder, loc, ValueRange(fallback).getTypes(),
                               condition, /*withElse=*/true);

@@ -105,19 +105,6 @@ LogicalResult dsv4::decompose(SortByExpertOp op, Emitter &e) {
 // Dispatch and combine
 //===----------------------------------------------------------------------===//
 
-/// order[row] as an index.
-static Expr loadSlot(const Buffer &order, Expr row, Emitter &e) {
-  return e.cast(e.load(order, e.at(order, {row})),
-                e.getBuilder().getIndexType());
-}
-
-/// Position of the first channel of the n-th token of a [B,T,C] buffer.
-static Expr atToken(const Buffer &tokens, Expr token, Emitter &e) {
-  Expr perRow = e.index(tokens.sizes[1]);
-  Expr b = e.divide(token, perRow);
-  return e.at(tokens, {b, token - b * perRow, e.index(0)});
-}
-
 LogicalResult dsv4::decompose(DispatchRowsOp op, Emitter &e) {
   Buffer tokens = e.flatten(op.getTokens()), order = e.flatten(op.getOrder());
   Buffer out = e.flatten(op.getInit());
@@ -150,17 +137,11 @@ LogicalResult dsv4::decompose(CombineRowsOp op, Emitter &e) {
   Buffer rows = e.flatten(op.getRows()), order = e.flatten(op.getOrder());
   Buffer offsets = e.flatten(op.getOffsets()), out = e.flatten(op.getInit());
   int64_t perToken = cast<MemRefType>(op.getExperts().getType()).getDimSize(2);
-  Expr last = e.load(offsets, e.at(offsets, {e.index(offsets.sizes[0] - 1)}));
-  Expr count = e.min(e.cast(last, e.getBuilder().getIndexType()),
-                     e.index(rows.sizes[0]));
+  Expr count = loadRowCount(offsets, rows.sizes[0], e);
   e.loop(e.index(0), count, [&](Expr r) {
     Expr token = e.divide(loadSlot(order, r, e), e.index(perToken));
-    Expr to = atToken(out, token, e), from = e.at(rows, {r, e.index(0)});
-    e.loop(0, out.sizes[2], [&](Expr c) {
-      Expr at = to + c * out.strides[2];
-      Expr row = e.cast(e.load(rows, from + c * rows.strides[1]), out.element);
-      e.store(out, at, e.load(out, at) + row);
-    });
+    addRow(rows, e.at(rows, {r, e.index(0)}), out, atToken(out, token, e),
+           out.sizes[2], e);
   });
   return success();
 }
@@ -172,7 +153,7 @@ LogicalResult dsv4::decompose(CombineRowsOp op, Emitter &e) {
 /// The same chains as the kernel table's, for types that it lacks.
 static void emitGroupedLoops(const Buffer &rows, const Buffer &weights,
                              const Buffer &offsets, const Buffer &out,
-                             Emitter &e) {
+                             bool isTransposed, Emitter &e) {
   Type indexType = e.getBuilder().getIndexType();
   int64_t groups = weights.sizes[0];
   auto loadOffset = [&](Expr i) {
@@ -192,7 +173,10 @@ static void emitGroupedLoops(const Buffer &rows, const Buffer &weights,
       return e.loop(e.index(0), e.index(rows.sizes[1]), zero,
                     [&](Expr i, ArrayRef<Expr> acc) -> SmallVector<Expr> {
                       Expr x = e.load(rows, e.at(rows, {r, i}));
-                      Expr w = e.load(weights, e.at(weights, {g, i, o}));
+                      SmallVector<Expr> at = {g, i, o};
+                      if (isTransposed)
+                        std::swap(at[1], at[2]);
+                      Expr w = e.load(weights, e.at(weights, at));
                       return {e.fma(e.cast(x, out.element),
                                     e.cast(w, out.element), acc[0])};
                     })[0];
@@ -211,7 +195,7 @@ LogicalResult dsv4::decompose(GroupedMatmulOp op, RuntimeCalls &runtime,
   desc.mode = DSV4RT_CONTRACT_EXACT;
   if (!setContractTypes(desc, rows.element, weights.element, out.element) ||
       offsets.strides[0] != 1) {
-    emitGroupedLoops(rows, weights, offsets, out, e);
+    emitGroupedLoops(rows, weights, offsets, out, op.getTransposed(), e);
     return success();
   }
   for (int64_t &extent : desc.batch)
@@ -221,8 +205,8 @@ LogicalResult dsv4::decompose(GroupedMatmulOp op, RuntimeCalls &runtime,
   desc.k = rows.sizes[1];
   desc.a_m = rows.strides[0];
   desc.a_k = rows.strides[1];
-  desc.b_k = weights.strides[1];
-  desc.b_n = weights.strides[2];
+  desc.b_k = weights.strides[op.getTransposed() ? 2 : 1];
+  desc.b_n = weights.strides[op.getTransposed() ? 1 : 2];
   desc.c_m = out.strides[0];
   desc.c_n = out.strides[1];
   Expr start = e.index(0);

@@ -14,9 +14,15 @@
 //       p = exp(gate + ape - highest);  den += p;  num = fma(p, value, num)
 //     out = num / den
 //
+// Its adjoint, for u = num / den:
+//
+//     for tokens ascending
+//       p = p / den;  dvalue += p * g;  dgate += p * (value - u) * g
+//
 //===----------------------------------------------------------------------===//
 
 #include "Decompose.h"
+#include "Rows.h"
 
 using namespace mlir;
 using namespace mlir::dsv4;
@@ -31,31 +37,33 @@ struct PoolPart {
   int64_t firstChannel;
 };
 
+/// What both directions share; `rows` are [B,N,D].
+template <typename OpT>
 class PoolEmitter {
-public:
-  PoolEmitter(PoolWindowsOp op, Emitter &e)
+protected:
+  PoolEmitter(OpT op, Buffer rows, Emitter &e)
       : op(op), e(e), values(e.flatten(op.getValues())),
         gate(e.flatten(op.getGate())), ape(e.flatten(op.getApe())),
-        out(e.flatten(op.getInit())) {}
+        rows(rows) {}
 
-  void run() {
-    int64_t channels = out.sizes[2];
-    bool isContiguous = values.strides[3] == 1 && gate.strides[3] == 1 &&
-                        ape.strides[1] == 1 && out.strides[2] == 1;
+  using ChunkBody = llvm::function_ref<void(ArrayRef<PoolPart>, Expr, Expr,
+                                            Expr, int64_t)>;
+  /// Runs `body` for each row and chunk of channels.
+  void forEachChunk(bool isContiguous, ChunkBody body) {
     SmallVector<int64_t> widths = {1};
-    if (isContiguous)
+    if (isContiguous && values.strides[3] == 1 && gate.strides[3] == 1 &&
+        ape.strides[1] == 1 && rows.strides[2] == 1)
       widths = {16, 1};
-    e.loop(0, out.sizes[0], [&](Expr b) {
-      e.loop(0, out.sizes[1], [&](Expr w) {
+    e.loop(0, rows.sizes[0], [&](Expr b) {
+      e.loop(0, rows.sizes[1], [&](Expr w) {
         SmallVector<PoolPart> parts = getParts(w);
-        e.chunks(channels, widths, [&](Expr d, int64_t width) {
-          emitChunk(parts, b, w, d, width);
+        e.chunks(rows.sizes[2], widths, [&](Expr d, int64_t width) {
+          body(parts, b, w, d, width);
         });
       });
     });
   }
 
-private:
   SmallVector<PoolPart> getParts(Expr row) {
     Expr last = e.index(values.sizes[1] - 1), zero = e.index(0);
     Expr window = e.wrap(op.getFirstWindow()) + row;
@@ -64,7 +72,7 @@ private:
       return {{own, zero, 0}};
     Expr before = e.min(window - 1, last);
     Expr from = e.select(before < 0, e.index(values.sizes[2]), zero);
-    return {{e.max(before, zero), from, 0}, {own, zero, out.sizes[2]}};
+    return {{e.max(before, zero), from, 0}, {own, zero, rows.sizes[2]}};
   }
 
   Expr loadAt(const Buffer &buffer, const PoolPart &part, Expr b, Expr token,
@@ -94,10 +102,15 @@ private:
     return state;
   }
 
-  void emitChunk(ArrayRef<PoolPart> parts, Expr b, Expr w, Expr d,
-                 int64_t width) {
+  /// The softmax of a chunk.
+  struct Weights {
+    Expr highest;
+    /// Sum of the exponentials, and sum weighted by the values.
+    Expr denominator, numerator;
+  };
+  Weights foldChunk(ArrayRef<PoolPart> parts, Expr b, Expr d, int64_t width) {
     auto fill = [&](double value) {
-      return e.broadcast(e.constant(out.element, value), width);
+      return e.broadcast(e.constant(rows.element, value), width);
     };
     Expr highest = fold(
         parts, {fill(-std::numeric_limits<double>::infinity())},
@@ -113,17 +126,77 @@ private:
                Expr value = loadAt(values, part, b, token, d, width);
                return {state[0] + p, e.fma(p, value, state[1])};
              });
-    e.store(out, e.at(out, {b, w, d}), sums[1] / sums[0]);
+    return {highest, sums[0], sums[1]};
   }
 
-  PoolWindowsOp op;
+  OpT op;
   Emitter &e;
-  Buffer values, gate, ape, out;
+  Buffer values, gate, ape, rows;
+};
+
+class PoolForward : PoolEmitter<PoolWindowsOp> {
+public:
+  PoolForward(PoolWindowsOp op, Emitter &e)
+      : PoolEmitter(op, e.flatten(op.getInit()), e) {}
+
+  void run() {
+    forEachChunk(true, [&](ArrayRef<PoolPart> parts, Expr b, Expr w, Expr d,
+                           int64_t width) {
+      Weights weights = foldChunk(parts, b, d, width);
+      e.store(rows, e.at(rows, {b, w, d}),
+              weights.numerator / weights.denominator);
+    });
+  }
+};
+
+class PoolBackward : PoolEmitter<PoolWindowsGradOp> {
+public:
+  PoolBackward(PoolWindowsGradOp op, Emitter &e)
+      : PoolEmitter(op, e.flatten(op.getGradient()), e),
+        valuesGrad(e.flatten(op.getValuesGrad())),
+        gateGrad(e.flatten(op.getGateGrad())) {}
+
+  void run() {
+    fillZero(valuesGrad, e);
+    fillZero(gateGrad, e);
+    bool isContiguous = valuesGrad.strides[3] == 1 && gateGrad.strides[3] == 1;
+    forEachChunk(isContiguous, [&](ArrayRef<PoolPart> parts, Expr b, Expr w,
+                                   Expr d, int64_t width) {
+      Weights weights = foldChunk(parts, b, d, width);
+      Expr pooled = weights.numerator / weights.denominator;
+      Expr gradient = e.load(rows, e.at(rows, {b, w, d}), width);
+      fold(parts, {},
+           [&](const PoolPart &part, Expr token,
+               ArrayRef<Expr>) -> SmallVector<Expr> {
+             Expr score = loadScore(part, b, token, d, width);
+             Expr p = e.exp(score - weights.highest) / weights.denominator;
+             Expr value = loadAt(values, part, b, token, d, width);
+             Expr share = p * gradient;
+             addAt(valuesGrad, part, b, token, d, share);
+             addAt(gateGrad, part, b, token, d, share * (value - pooled));
+             return {};
+           });
+    });
+  }
+
+private:
+  void addAt(const Buffer &to, const PoolPart &part, Expr b, Expr token, Expr d,
+             Expr term) {
+    Expr at = e.at(to, {b, part.window, token, d + part.firstChannel});
+    e.store(to, at, e.load(to, at, term.getWidth()) + term);
+  }
+
+  Buffer valuesGrad, gateGrad;
 };
 
 } // namespace
 
 LogicalResult dsv4::decompose(PoolWindowsOp op, Emitter &e) {
-  PoolEmitter(op, e).run();
+  PoolForward(op, e).run();
+  return success();
+}
+
+LogicalResult dsv4::decompose(PoolWindowsGradOp op, Emitter &e) {
+  PoolBackward(op, e).run();
   return success();
 }

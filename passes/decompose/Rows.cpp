@@ -23,6 +23,55 @@ void dsv4::copyRow(const Buffer &from, Expr fromAt, const Buffer &to, Expr toAt,
   });
 }
 
+static void fillZeroFrom(const Buffer &buffer, unsigned dim, Expr at,
+                         Emitter &e) {
+  if (dim == buffer.sizes.size())
+    return e.store(buffer, at, e.constant(buffer.element, 0.0));
+  bool isContiguous =
+      dim + 1 == buffer.sizes.size() && buffer.strides[dim] == 1;
+  if (!isContiguous)
+    return e.loop(0, buffer.sizes[dim], [&](Expr i) {
+      fillZeroFrom(buffer, dim + 1, at + i * buffer.strides[dim], e);
+    });
+  e.chunks(buffer.sizes[dim], {32, 1}, [&](Expr i, int64_t width) {
+    e.store(buffer, at + i,
+            e.broadcast(e.constant(buffer.element, 0.0), width));
+  });
+}
+
+void dsv4::fillZero(const Buffer &buffer, Emitter &e) {
+  fillZeroFrom(buffer, 0, e.index(0), e);
+}
+
+void dsv4::addRow(const Buffer &from, Expr fromAt, const Buffer &to, Expr toAt,
+                  int64_t size, Emitter &e) {
+  int64_t fromStride = from.strides.back(), toStride = to.strides.back();
+  SmallVector<int64_t> widths = {1};
+  if (fromStride == 1 && toStride == 1)
+    widths = {32, 1};
+  e.chunks(size, widths, [&](Expr c, int64_t width) {
+    Expr at = toAt + c * toStride;
+    Expr row = e.load(from, fromAt + c * fromStride, width);
+    e.store(to, at, e.load(to, at, width) + e.cast(row, to.element));
+  });
+}
+
+Expr dsv4::loadSlot(const Buffer &order, Expr row, Emitter &e) {
+  return e.cast(e.load(order, e.at(order, {row})),
+                e.getBuilder().getIndexType());
+}
+
+Expr dsv4::atToken(const Buffer &tokens, Expr token, Emitter &e) {
+  Expr perRow = e.index(tokens.sizes[1]);
+  Expr b = e.divide(token, perRow);
+  return e.at(tokens, {b, token - b * perRow, e.index(0)});
+}
+
+Expr dsv4::loadRowCount(const Buffer &offsets, int64_t rows, Emitter &e) {
+  Expr last = e.load(offsets, e.at(offsets, {e.index(offsets.sizes[0] - 1)}));
+  return e.min(e.cast(last, e.getBuilder().getIndexType()), e.index(rows));
+}
+
 Expr dsv4::makeOrderedKey(Expr value, Emitter &e) {
   // Adding +0 turns -0 into +0.
   value = value + 0.0;
@@ -37,14 +86,13 @@ Expr dsv4::makeOrderedKey(Expr value, Emitter &e) {
   return e.select(isNaN, makeLiteral(key, lowest), key);
 }
 
-/// Runs `body` for each (b, t) of the leading two dimensions of a shape.
-static void forEachToken(ArrayRef<int64_t> shape, Emitter &e,
-                         llvm::function_ref<void(Expr, Expr)> body) {
+void dsv4::forEachToken(ArrayRef<int64_t> shape, Emitter &e,
+                        llvm::function_ref<void(Expr, Expr)> body) {
   e.loop(0, shape[0],
          [&](Expr b) { e.loop(0, shape[1], [&](Expr t) { body(b, t); }); });
 }
 
-static Expr isInRange(Expr index, int64_t size) {
+Expr dsv4::isInRange(Expr index, int64_t size) {
   return (index >= 0) & (index < size);
 }
 

@@ -82,20 +82,35 @@ void RuntimeCalls::contract(const dsv4rt_contract_desc &desc, Value a, Value b,
                        ValueRange{address, a, b, c});
 }
 
-void RuntimeCalls::groupedContract(const dsv4rt_contract_desc &desc,
-                                   int64_t groups, int64_t groupStride,
-                                   Value offsets, Value a, Value b, Value c,
-                                   Emitter &e) {
+void RuntimeCalls::callGrouped(StringRef name,
+                               const dsv4rt_contract_desc &desc, int64_t groups,
+                               int64_t groupStride, Value offsets, Value a,
+                               Value b, Value c, Emitter &e) {
   auto pointer = LLVM::LLVMPointerType::get(e.getContext());
   Type i64 = e.getBuilder().getI64Type();
   auto callee =
-      getCallee("dsv4rt_grouped_contract",
-                {pointer, i64, i64, pointer, pointer, pointer, pointer});
+      getCallee(name, {pointer, i64, i64, pointer, pointer, pointer, pointer});
   Value address = getDesc(desc, e);
   LLVM::CallOp::create(e.getBuilder(), e.getLoc(), callee,
                        ValueRange{address, e.constantInt(i64, groups),
                                   e.constantInt(i64, groupStride), offsets, a,
                                   b, c});
+}
+
+void RuntimeCalls::groupedContract(const dsv4rt_contract_desc &desc,
+                                   int64_t groups, int64_t groupStride,
+                                   Value offsets, Value a, Value b, Value c,
+                                   Emitter &e) {
+  callGrouped("dsv4rt_grouped_contract", desc, groups, groupStride, offsets, a,
+              b, c, e);
+}
+
+void RuntimeCalls::groupedOuter(const dsv4rt_contract_desc &desc,
+                                int64_t groups, int64_t groupStride,
+                                Value offsets, Value a, Value b, Value c,
+                                Emitter &e) {
+  callGrouped("dsv4rt_grouped_outer", desc, groups, groupStride, offsets, a, b,
+              c, e);
 }
 
 bool dsv4::setContractTypes(dsv4rt_contract_desc &desc, Type a, Type b,

@@ -225,3 +225,28 @@ int32_t dsv4rt_grouped_contract(const dsv4rt_contract_desc *desc,
               b_group, offsets);
   return DSV4RT_OK;
 }
+
+int32_t dsv4rt_grouped_outer(const dsv4rt_contract_desc *desc, int64_t groups,
+                             int64_t c_group, const int64_t *offsets,
+                             const void *a, const void *b, void *c) {
+  Types types;
+  if (int32_t status = checkDesc(desc, types))
+    return status;
+  if (desc->batch[0] != 1 || desc->batch[1] != 1 || desc->batch[2] != 1 ||
+      !areOffsets(groups, offsets, desc->k))
+    return DSV4RT_E_INVALID;
+  // With no grouped row there is nothing to read from A and B.
+  const bool reads = offsets[groups] > 0;
+  if (int32_t status = checkOperands(*desc, reads ? a : c, reads ? b : c, c))
+    return status;
+  const Product whole = makeProduct(*desc, types, a, b, c);
+  for (int64_t g = 0; g < groups && !isEmpty(*desc); ++g) {
+    Product product = whole;
+    product.k = offsets[g + 1] - offsets[g];
+    product.a = whole.a.getBlock(0, offsets[g]);
+    product.b = whole.b.getBlock(offsets[g], 0);
+    product.c = whole.c.offsetBy(g * c_group);
+    runProduct(*getDefaultEngine(), product);
+  }
+  return DSV4RT_OK;
+}

@@ -122,7 +122,7 @@ func.func @sort_by_expert_c0(%a0: tensor<2x8x2xi64>, %o0: tensor<32xi64>, %o1: t
 
 // DispatchRowsOp C1: tokens [B,T,C], order [R], R a multiple of B*T, init [R,C].
 func.func @dispatch_rows_c1_multiple(%a0: tensor<2x8x64xf32>, %a1: tensor<33xi64>, %o0: tensor<33x64xf32>) {
-  // expected-error@+1 {{'dsv4.dispatch_rows' op has 33 rows, expected a multiple of 16 tokens}}
+  // expected-error@+1 {{'dsv4.dispatch_rows' op dimension 0 (B*T*K) of operand 'order' must be a multiple of 16, got 33}}
   %r0 = dsv4.dispatch_rows ins(%a0, %a1 : tensor<2x8x64xf32>, tensor<33xi64>) outs(%o0 : tensor<33x64xf32>) -> tensor<33x64xf32>
   return
 }
@@ -130,7 +130,7 @@ func.func @dispatch_rows_c1_multiple(%a0: tensor<2x8x64xf32>, %a1: tensor<33xi64
 // -----
 
 func.func @dispatch_rows_c1_no_tokens(%a0: tensor<0x8x64xf32>, %a1: tensor<32xi64>, %o0: tensor<32x64xf32>) {
-  // expected-error@+1 {{'dsv4.dispatch_rows' op has 32 rows, expected a multiple of 0 tokens}}
+  // expected-error@+1 {{'dsv4.dispatch_rows' op dimension 0 (B*T*K) of operand 'order' must be a multiple of 0, got 32}}
   %r0 = dsv4.dispatch_rows ins(%a0, %a1 : tensor<0x8x64xf32>, tensor<32xi64>) outs(%o0 : tensor<32x64xf32>) -> tensor<32x64xf32>
   return
 }
@@ -138,7 +138,7 @@ func.func @dispatch_rows_c1_no_tokens(%a0: tensor<0x8x64xf32>, %a1: tensor<32xi6
 // -----
 
 func.func @dispatch_rows_c1_init(%a0: tensor<2x8x64xf32>, %a1: tensor<32xi64>, %o0: tensor<16x64xf32>) {
-  // expected-error@+1 {{'dsv4.dispatch_rows' op dimension 0 (R) of operand 'init' must be 32, got 16}}
+  // expected-error@+1 {{'dsv4.dispatch_rows' op dimension 0 (B*T*K) of operand 'init' must be 32, got 16}}
   %r0 = dsv4.dispatch_rows ins(%a0, %a1 : tensor<2x8x64xf32>, tensor<32xi64>) outs(%o0 : tensor<16x64xf32>) -> tensor<16x64xf32>
   return
 }

@@ -69,6 +69,15 @@ DSV4RT_API int32_t dsv4rt_grouped_contract(const dsv4rt_contract_desc *desc,
                                            const void *a, const void *b,
                                            void *c);
 
+/* k is divided into groups: C + g * c_group = A[:, k] B[k, :] over
+ * offsets[g] <= k < offsets[g+1], a chain without link where the group is
+ * empty. `offsets` holds groups + 1 ascending values, from 0 to at most k. Batch
+ * extents must be 1. */
+DSV4RT_API int32_t dsv4rt_grouped_outer(const dsv4rt_contract_desc *desc,
+                                        int64_t groups, int64_t c_group,
+                                        const int64_t *offsets, const void *a,
+                                        const void *b, void *c);
+
 /* The same contraction without any library outside this project. Equal bits. */
 DSV4RT_API int32_t dsv4rt_contract_portable(const dsv4rt_contract_desc *desc,
                                             const void *a, const void *b,

@@ -82,6 +82,7 @@ static std::unique_ptr<ExecutionEngine> makeEngine(ModuleOp module) {
     symbols[intern("dsv4rt_contract")] = define(&dsv4rt_contract);
     symbols[intern("dsv4rt_grouped_contract")] =
         define(&dsv4rt_grouped_contract);
+    symbols[intern("dsv4rt_grouped_outer")] = define(&dsv4rt_grouped_outer);
     return symbols;
   });
   return std::move(*engine);
@@ -133,9 +134,9 @@ void JitKernel::call(std::vector<int64_t> words) {
   if (workspaceBytes)
     words.push_back(reinterpret_cast<int64_t>(begin));
   // Missing arguments of the C convention are not looked at.
-  check(words.size() <= 12, "too many arguments");
-  words.resize(12);
-  callWith(function, words, std::make_index_sequence<12>());
+  check(words.size() <= 16, "too many arguments");
+  words.resize(16);
+  callWith(function, words, std::make_index_sequence<16>());
   for (const char *at = workspace.data(); workspaceBytes && at != begin; ++at)
     check(*at == 0x5A, "wrote before the workspace");
   const char *end = workspace.data() + workspace.size();
