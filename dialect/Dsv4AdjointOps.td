@@ -1,4 +1,4 @@
-//===- Dsv4GradientOps.td - adjoints of structured operations -*- tablegen -*-===//
+//===- Dsv4AdjointOps.td - adjoints of structured operations --*- tablegen -*-===//
 //
 // Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,8 +17,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DSV4_GRADIENT_OPS_TD
-#define DSV4_GRADIENT_OPS_TD
+#ifndef DSV4_ADJOINT_OPS_TD
+#define DSV4_ADJOINT_OPS_TD
 
 include "Dsv4ModelOpBase.td"
 
@@ -282,4 +282,4 @@ def Dsv4_GroupedOuterOp : Dsv4_OneInitOp<"grouped_outer"> {
   }];
 }
 
-#endif // DSV4_GRADIENT_OPS_TD
+#endif // DSV4_ADJOINT_OPS_TD

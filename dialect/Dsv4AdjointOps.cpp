@@ -1,4 +1,4 @@
-//===- Dsv4GradientOps.cpp - adjoints of structured operations ------------===//
+//===- Dsv4AdjointOps.cpp - adjoints of structured operations ------------===//
 //
 // Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
