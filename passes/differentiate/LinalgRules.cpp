@@ -213,8 +213,10 @@ static SmallVector<unsigned> selectOperands(AdjointBody &body,
   return llvm::to_vector_of<unsigned>(isUsed.set_bits());
 }
 
-static Value narrow(AdjointBuilder &b, Value value, RankedTensorType type,
-                    Attribute label) {
+Value dsv4::narrow(AdjointBuilder &b, Value value, RankedTensorType type,
+                   Attribute label) {
+  if (value.getType() == type)
+    return value;
   SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(type.getRank()));
   SmallVector<utils::IteratorType> loops(type.getRank(),
                                          utils::IteratorType::parallel);

@@ -11,8 +11,11 @@ using namespace mlir;
 
 void dsv4::registerDifferentiationRules(DialectRegistry &registry) {
   registerArithRules(registry);
+  registerAttentionRules(registry);
   registerCollectiveRules(registry);
+  registerExpertRules(registry);
   registerLinalgRules(registry);
   registerMathRules(registry);
+  registerRowRules(registry);
   registerTensorRules(registry);
 }

@@ -15,10 +15,17 @@ namespace mlir::dsv4 {
 /// The type in which elements are added: f32 for narrower floats.
 Type getAccumulatorType(Type element);
 
+/// Rounds a tensor to the element type of `type`; `label` says why.
+Value narrow(AdjointBuilder &b, Value value, RankedTensorType type,
+             Attribute label);
+
 void registerArithRules(DialectRegistry &registry);
+void registerAttentionRules(DialectRegistry &registry);
 void registerCollectiveRules(DialectRegistry &registry);
+void registerExpertRules(DialectRegistry &registry);
 void registerLinalgRules(DialectRegistry &registry);
 void registerMathRules(DialectRegistry &registry);
+void registerRowRules(DialectRegistry &registry);
 void registerTensorRules(DialectRegistry &registry);
 
 } // namespace mlir::dsv4
