@@ -47,9 +47,45 @@ def PlanFsdpUnitsPass : Pass<"dsv4-plan-fsdp-units", "::mlir::ModuleOp"> {
     Option<"fsdpAxes", "fsdp-axes", "std::string", /*default=*/"\"\"",
            "mesh axes that parameters are sharded over, comma separated; the default is dp_shard and cp, flattened">,
     Option<"paramDtype", "param-dtype", "std::string", /*default=*/"\"as-stored\"",
-           "dtype in which units that are no islands are gathered: as-stored, bf16, f32, f64">
+           "dtype in which units that are no islands are gathered: as-stored, bf16, f32, f64">,
+    Option<"ignoredParams", "ignored-params", "std::string", /*default=*/"\"\"",
+           "parameters that belong to no unit: runs of whole path components such as mlp.experts, comma separated">,
+    Option<"reduceDtype", "reduce-dtype", "std::string", /*default=*/"\"f32\"",
+           "dtype in which gradients of a module tree are added; empty means the gather dtype">,
+    Option<"outputDtype", "output-dtype", "std::string", /*default=*/"\"\"",
+           "dtype that outputs of a module tree's units are cast to; empty means no cast">,
+    Option<"castInputs", "cast-inputs", "bool", /*default=*/"true",
+           "cast floating inputs of a module tree's units to the gather dtype">,
+    Option<"reshardAfterForward", "reshard-after-forward", "std::string", /*default=*/"\"\"",
+           "true, false or a number of ranks for a module tree's units; empty leaves it open">,
+    Option<"calls", "calls", "std::string", /*default=*/"\"\"",
+           "modules of a module tree to shard, in order: paths separated by ';', joined by '+' where several are one unit; "
+           "the default is every block, every module named embed_tokens and the root">,
+    Option<"referenceRawPaths", "reference-raw-paths", "bool", /*default=*/"false",
+           "keep the reference's behaviour: names of wrappers take part in the suffix table">,
+    Option<"referenceFirstPath", "reference-first-path", "bool", /*default=*/"false",
+           "keep the reference's behaviour: a shared module is known by its first path only">,
+    Option<"referenceWrappedClass", "reference-wrapped-class", "bool", /*default=*/"false",
+           "keep the reference's behaviour: a module that is a unit is no longer known by its class">,
+    Option<"referenceNoVerify", "reference-no-verify", "bool", /*default=*/"false",
+           "keep the reference's behaviour: plans of a module tree are not verified">
   ];
   let dependentDialects = ["::mlir::dsv4::Dsv4Dialect"];
+}
+
+def ReportUnitsPass : Pass<"dsv4-report-units", "::mlir::ModuleOp"> {
+  let summary = "Print the bytes of every FSDP unit";
+  let description = [{
+    Prints one line per unit with the bytes that are stored, gathered and reduced, the padding over all ranks, dtypes
+    and when the unit is alive, and a line of totals. Bytes are at factor 1 and without padding, which has a
+    column of its own; frozen parameters are gathered and not reduced. A parameter without a shape is an error.
+
+    Runs after `-dsv4-plan-fsdp-units` and changes nothing.
+  }];
+  let options = [
+    Option<"format", "format", "std::string", /*default=*/"\"text\"", "form of the report: text or json">,
+    Option<"output", "output", "std::string", /*default=*/"\"-\"", "file of the report; - is standard error">
+  ];
 }
 
 //===----------------------------------------------------------------------===//
