@@ -33,8 +33,8 @@ static cl::opt<std::string> expectedFilename(cl::Positional, cl::Required,
 
 static cl::list<std::string> tensors(
     "tensors", cl::CommaSeparated,
-    cl::desc("What to compare; A=B if the second file names it B (default: "
-             "all, which both files must have)"),
+    cl::desc("What to compare; A=B if the second file names it B; A* for all "
+             "that begin with A (default: all, which both files must have)"),
     cl::value_desc("names"), cl::cat(category));
 
 static cl::opt<double> maxAbs("max-abs",
@@ -47,6 +47,11 @@ static cl::opt<double>
 static cl::opt<double> maxMeanAbs("max-mean-abs",
                                   cl::desc("Largest mean difference"),
                                   cl::cat(category));
+static cl::opt<double>
+    maxNormRel("max-norm-rel",
+               cl::desc("Largest norm of all differences, relative to the "
+                        "norm of the expected tensor"),
+               cl::cat(category));
 static cl::opt<double> maxStepsOff(
     "max-bf16-steps-off",
     cl::desc("Largest part of elements, bf16 values, off by one bf16 step"),
@@ -69,7 +74,8 @@ static cl::extrahelp
 
 static bool hasLimit() {
   return maxAbs.getNumOccurrences() || maxRel.getNumOccurrences() ||
-         maxMeanAbs.getNumOccurrences() || maxStepsOff.getNumOccurrences();
+         maxMeanAbs.getNumOccurrences() || maxNormRel.getNumOccurrences() ||
+         maxStepsOff.getNumOccurrences();
 }
 
 /// Holds every f64 and every i64 exactly.
@@ -193,11 +199,13 @@ bool Comparison::compareSets() const {
 }
 
 bool Comparison::compareNumbers() const {
-  Number largest = 0, sum = 0, scale = 0;
+  Number largest = 0, sum = 0, scale = 0, squares = 0, expectedSquares = 0;
   size_t worst = 0, count = gotElements.size();
   for (size_t i = 0; i < count; ++i) {
     Number difference = getDifference(gotElements[i], expectedElements[i]);
     sum += difference;
+    squares += difference * difference;
+    expectedSquares += expectedElements[i] * expectedElements[i];
     if (std::isfinite(expectedElements[i]))
       scale = std::max(scale, std::abs(expectedElements[i]));
     if (difference > largest)
@@ -213,6 +221,9 @@ bool Comparison::compareNumbers() const {
   agree &= isWithin(maxRel, largest > 0 ? largest / scale : 0, worst,
                     "relative difference");
   agree &= isWithin(maxMeanAbs, mean, worst, "mean difference");
+  agree &= isWithin(maxNormRel,
+                    largest > 0 ? std::sqrt(squares / expectedSquares) : 0,
+                    worst, "relative norm of the differences");
   return agree && (!maxStepsOff.getNumOccurrences() || compareBf16Steps());
 }
 
@@ -252,14 +263,36 @@ bool Comparison::run() const {
   return sets ? compareSets() : compareNumbers();
 }
 
-static bool compareFiles(const SafeTensorsFile &got,
-                         const SafeTensorsFile &expected) {
-  std::set<std::string> names(tensors.begin(), tensors.end());
-  if (names.empty())
+/// What is to be compared; a name that stands for none is an error.
+static std::set<std::string> getNames(const SafeTensorsFile &got,
+                                      const SafeTensorsFile &expected,
+                                      bool &agree) {
+  std::set<std::string> names;
+  auto addAll = [&](llvm::StringRef prefix) {
+    size_t before = names.size();
     for (const SafeTensorsFile *file : {&got, &expected})
       for (const TensorRef &tensor : file->getTensors())
-        names.insert(tensor.name);
+        if (llvm::StringRef(tensor.name).starts_with(prefix))
+          names.insert(tensor.name);
+    return names.size() > before;
+  };
+  if (tensors.empty())
+    addAll("");
+  for (llvm::StringRef name : tensors) {
+    if (!name.consume_back("*")) {
+      names.insert(name.str());
+    } else if (!addAll(name)) {
+      emitError() << "no tensor begins with '" << name << "'\n";
+      agree = false;
+    }
+  }
+  return names;
+}
+
+static bool compareFiles(const SafeTensorsFile &got,
+                         const SafeTensorsFile &expected) {
   bool agree = true;
+  std::set<std::string> names = getNames(got, expected, agree);
   for (const std::string &name : names) {
     auto [left, right] = llvm::StringRef(name).split('=');
     auto first = got.get(left);
