@@ -166,6 +166,12 @@ public:
   /// At least `bytes` bytes aligned to 64, former content lost; null when
   /// there are not that many.
   char *reserve(int64_t bytes);
+  /// Room for `count` pieces.
+  char *reserve(int64_t count, int64_t bytes) {
+    int64_t total = 0;
+    return __builtin_mul_overflow(count, bytes, &total) ? nullptr
+                                                        : reserve(total);
+  }
 
 private:
   char *memory = nullptr;

@@ -127,6 +127,55 @@ void trimShards(const dsv4rt_cp_batch &batch, const Move &move) {
                  });
 }
 
+int32_t failGather(dsv4rt_cp_batch &batch, int32_t status) {
+  batch.problem = {status, DSV4RT_CP_NO_CODE,
+                   std::string("gather: the gather function failed: ") +
+                       dsv4rt_status_name(status)};
+  return status;
+}
+
+/// What a rank brings to a gather.
+struct Offer {
+  int64_t status;
+  dsv4rt_tensor shard; ///< without its data
+};
+
+/// `mine`, or what is wrong on another rank or between two.
+int32_t agreeOnShards(dsv4rt_cp_batch &batch, int32_t mine,
+                      const dsv4rt_tensor *src, dsv4rt_gather_fn gather,
+                      void *context) {
+  Offer offer = {};
+  offer.status = mine;
+  if (mine == DSV4RT_OK) {
+    offer.shard.dtype = src->dtype;
+    offer.shard.rank = src->rank;
+    std::copy_n(src->shape, src->rank, offer.shard.shape);
+  }
+  std::vector<Offer> offers(batch.layout.cp_size);
+  int32_t status = gather(context, &offer, offers.data(), sizeof(offer));
+  if (mine != DSV4RT_OK)
+    return mine;
+  if (status != DSV4RT_OK)
+    return failGather(batch, status);
+  for (size_t rank = 0; rank < offers.size(); ++rank) {
+    std::string who = "rank " + std::to_string(rank) + " of the group";
+    if (offers[rank].status != DSV4RT_OK) {
+      batch.problem = {DSV4RT_E_REMOTE, DSV4RT_CP_NO_CODE,
+                       "gather: " + who + " failed, see its text"};
+      return DSV4RT_E_REMOTE;
+    }
+    if (!std::memcmp(&offers[rank], &offers[0], sizeof(Offer)))
+      continue;
+    batch.problem = {DSV4RT_E_MISMATCH, DSV4RT_CP_E_SHARDS_DIFFER,
+                     formatCode(DSV4RT_CP_E_SHARDS_DIFFER) + ": gather: " +
+                         who + " holds " + describe(offers[rank].shard) +
+                         ", rank 0 " + describe(offers[0].shard) +
+                         "; expected one type and shape on all ranks"};
+    return DSV4RT_E_MISMATCH;
+  }
+  return DSV4RT_OK;
+}
+
 } // namespace
 
 int32_t dsv4rt_cp_batch_pack(dsv4rt_cp_batch *batch, const dsv4rt_tensor *src,
@@ -218,35 +267,32 @@ int32_t dsv4rt_cp_batch_gather(dsv4rt_cp_batch *batch, const dsv4rt_tensor *src,
   if (batch)
     want = {batch->layout.batch_size, batch->layout.local_seq_len};
   Move move;
-  if (int32_t status = prepare(batch, "gather", src, want, fill, dst, dstBytes,
-                               batch ? batch->rows.inputLength : 0, move))
-    return status;
+  int32_t mine = prepare(batch, "gather", src, want, fill, dst, dstBytes,
+                         batch ? batch->rows.inputLength : 0, move);
+  if (!batch || !batch->valid)
+    return mine;
   int64_t ranks = std::max(batch->layout.cp_size, 1);
-  if (ranks == 1) {
-    trimShards(*batch, move);
-    return DSV4RT_OK;
-  }
-  if (!gather)
+  if (ranks > 1 && !gather)
     return fail(*batch, "gather: a group of " + std::to_string(ranks) +
                             " ranks needs a gather function, got NULL");
-  int64_t bytes = countElements(*src) * move.element;
   Storage shards;
-  int64_t total = 0;
-  char *memory = __builtin_mul_overflow(bytes, ranks, &total)
-                     ? nullptr
-                     : shards.reserve(total);
-  if (!memory) {
-    batch->problem = {DSV4RT_E_OOM, DSV4RT_CP_NO_CODE,
-                      "gather: no memory for the shards of all ranks"};
-    return DSV4RT_E_OOM;
+  if (ranks > 1 && mine == DSV4RT_OK) {
+    move.src = shards.reserve(ranks, countElements(*src) * move.element);
+    if (!move.src) {
+      batch->problem = {DSV4RT_E_OOM, DSV4RT_CP_NO_CODE,
+                        "gather: no memory for the shards of all ranks"};
+      mine = DSV4RT_E_OOM;
+    }
   }
-  if (int32_t status = gather(context, src->data, memory, bytes)) {
-    batch->problem = {status, DSV4RT_CP_NO_CODE,
-                      std::string("gather: the gather function failed: ") +
-                          dsv4rt_status_name(status)};
-    return status;
-  }
-  move.src = memory;
+  if (ranks > 1)
+    mine = agreeOnShards(*batch, mine, src, gather, context);
+  if (mine != DSV4RT_OK)
+    return mine;
+  if (ranks > 1)
+    if (int32_t status =
+            gather(context, src->data, const_cast<char *>(move.src),
+                   countElements(*src) * move.element))
+      return failGather(*batch, status);
   trimShards(*batch, move);
   return DSV4RT_OK;
 }

@@ -52,6 +52,15 @@ Problem checkDescriptor(const dsv4rt_cp_desc *desc) {
                     ": set it by dsv4rt_cp_desc_init");
 }
 
+/// No handle means no memory for one: other ranks are told so.
+int32_t refuseWithoutHandle(const dsv4rt_cp_desc *desc) {
+  if (!checkDescriptor(desc)) {
+    int64_t length = 0;
+    agreeOnInput(*desc, {}, {DSV4RT_E_OOM, DSV4RT_CP_NO_CODE, ""}, length);
+  }
+  return DSV4RT_E_INVALID;
+}
+
 } // namespace
 
 void dsv4rt_cp_desc_init(dsv4rt_cp_desc *desc) {
@@ -76,7 +85,7 @@ void dsv4rt_cp_batch_destroy(dsv4rt_cp_batch *batch) { delete batch; }
 int32_t dsv4rt_shard_cp_batch(dsv4rt_cp_batch *batch,
                               const dsv4rt_cp_desc *desc) {
   if (!batch)
-    return DSV4RT_E_INVALID;
+    return refuseWithoutHandle(desc);
   batch->valid = false;
   batch->entries.clear();
   batch->outputs.clear();

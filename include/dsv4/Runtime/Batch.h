@@ -1,4 +1,5 @@
-/*===- Batch.h - Sharding a batch over context-parallel ranks ------*- C -*-===*\
+/*===- Batch.h - Sharding a batch over context-parallel ranks ------*- C
+-*-===*\
 |*                                                                            *|
 |* Part of the DSV4 project, under the Apache License v2.0 with LLVM          *|
 |* Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception        *|
@@ -137,24 +138,25 @@ typedef struct dsv4rt_cp_batch dsv4rt_cp_batch;
 /* What was wrong. 1 to 12 are printed as CP-E01 to CP-E12, and so on. */
 enum {
   DSV4RT_CP_NO_CODE = 0,
-  DSV4RT_CP_E_NOT_TEXT = 1,       /* pixel_values or inputs_embeds */
-  DSV4RT_CP_E_NO_LENGTHS = 2,     /* cu_seqlens or "thd" without seq_lens */
-  DSV4RT_CP_E_ALIGNMENT = 3,      /* packed_alignment below 1 */
-  DSV4RT_CP_E_LENGTH_TYPE = 4,    /* seq_lens is not i32 or i64 */
-  DSV4RT_CP_E_LENGTH_SHAPE = 5,   /* seq_lens, seq_lens_padded not [B, D] */
-  DSV4RT_CP_E_SPAN_TYPE = 6,      /* seq_lens_padded is not i32 or i64 */
-  DSV4RT_CP_E_ABSENT_SPAN = 7,    /* columns for a document that is absent */
-  DSV4RT_CP_E_DOCUMENT = 8,       /* a length or a span that does not fit */
-  DSV4RT_CP_E_NO_INPUT_IDS = 9,   /* input_ids missing */
-  DSV4RT_CP_E_NO_LABELS = 10,     /* a group, neither labels nor loss_mask */
-  DSV4RT_CP_E_INDIVISIBLE = 11,   /* guard: padded rows that P cannot divide */
-  DSV4RT_CP_E_MASK_ONLY = 12,     /* with DSV4RT_CP_REF_MASK_ONLY only */
-  DSV4RT_CP_E_LABEL_TYPE = 13,    /* labels are not signed integers */
-  DSV4RT_CP_E_TENSOR = 14,        /* shape or type of another tensor */
-  DSV4RT_CP_E_SETTING = 15,       /* a setting of the descriptor; a row too
-                                     long to be addressed */
-  DSV4RT_CP_E_TOKEN_RANGE = 16,   /* padding_token_id not in input_ids' type */
-  DSV4RT_CP_E_RANKS_DISAGREE = 17 /* on syncing, or on packed or not */
+  DSV4RT_CP_E_NOT_TEXT = 1,        /* pixel_values or inputs_embeds */
+  DSV4RT_CP_E_NO_LENGTHS = 2,      /* cu_seqlens or "thd" without seq_lens */
+  DSV4RT_CP_E_ALIGNMENT = 3,       /* packed_alignment below 1 */
+  DSV4RT_CP_E_LENGTH_TYPE = 4,     /* seq_lens is not i32 or i64 */
+  DSV4RT_CP_E_LENGTH_SHAPE = 5,    /* seq_lens, seq_lens_padded not [B, D] */
+  DSV4RT_CP_E_SPAN_TYPE = 6,       /* seq_lens_padded is not i32 or i64 */
+  DSV4RT_CP_E_ABSENT_SPAN = 7,     /* columns for a document that is absent */
+  DSV4RT_CP_E_DOCUMENT = 8,        /* a length or a span that does not fit */
+  DSV4RT_CP_E_NO_INPUT_IDS = 9,    /* input_ids missing */
+  DSV4RT_CP_E_NO_LABELS = 10,      /* a group, neither labels nor loss_mask */
+  DSV4RT_CP_E_INDIVISIBLE = 11,    /* guard: padded rows that P cannot divide */
+  DSV4RT_CP_E_MASK_ONLY = 12,      /* with DSV4RT_CP_REF_MASK_ONLY only */
+  DSV4RT_CP_E_LABEL_TYPE = 13,     /* labels are not signed integers */
+  DSV4RT_CP_E_TENSOR = 14,         /* shape or type of another tensor */
+  DSV4RT_CP_E_SETTING = 15,        /* a setting of the descriptor; a row too
+                                      long to be addressed */
+  DSV4RT_CP_E_TOKEN_RANGE = 16,    /* padding_token_id not in input_ids' type */
+  DSV4RT_CP_E_RANKS_DISAGREE = 17, /* on syncing, or on packed or not */
+  DSV4RT_CP_E_SHARDS_DIFFER = 20   /* a gather of different types or shapes */
 };
 
 DSV4RT_API int32_t dsv4rt_cp_batch_create(dsv4rt_cp_batch **out);
@@ -171,8 +173,8 @@ DSV4RT_API int32_t dsv4rt_shard_cp_batch(dsv4rt_cp_batch *batch,
 /* Text of the last failed call on this handle, "" after success: what was got,
  * what is expected, the smallest change. Lives until the next call. */
 DSV4RT_API const char *dsv4rt_cp_batch_error(const dsv4rt_cp_batch *batch);
-/* Its number, DSV4RT_CP_E_*; with E_REMOTE the other rank's. Only
- * dsv4rt_shard_cp_batch sets it. */
+/* Its number, DSV4RT_CP_E_*; with E_REMOTE the other rank's. Set by
+ * dsv4rt_shard_cp_batch and dsv4rt_cp_batch_gather. */
 DSV4RT_API int32_t dsv4rt_cp_batch_error_code(const dsv4rt_cp_batch *batch);
 
 /* The local batch: input_ids, labels, position_ids, attention_mask (i1, true =
@@ -258,7 +260,10 @@ typedef int32_t (*dsv4rt_gather_fn)(void *context, const void *src, void *dst,
                                     int64_t bytes);
 
 /* Gather the shards [B, local, ...] of all ranks, then trim. Collective over
- * the group; `gather` may be NULL when it has one rank or there is none. */
+ * the group: `gather` is called twice, first with a few bytes that say what
+ * each rank holds. When one rank refuses its arguments the others return
+ * E_REMOTE, when shards differ all return E_MISMATCH (CP-E20), and nothing else
+ * is gathered. It may be NULL when the group has one rank or there is none. */
 DSV4RT_API int32_t dsv4rt_cp_batch_gather(dsv4rt_cp_batch *batch,
                                           const dsv4rt_tensor *src,
                                           const void *fill,

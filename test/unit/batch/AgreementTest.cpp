@@ -113,6 +113,29 @@ TEST(Agreement, ARankWithoutMemoryFailsAll) {
   EXPECT_EQ(results[1].status, DSV4RT_E_OOM);
 }
 
+TEST(Agreement, ARankWithoutAHandleFailsAll) {
+  TestModule module({2});
+  module.addGroup("world", 1);
+  uint32_t agree = module.addSite(DSV4RT_OP_AGREE, DSV4RT_I32, 0, DSV4RT_MAX);
+  Outcome outcome = runModule(2, module, [&](dsv4rt_module *opened) {
+    dsv4rt_agree_site site = {opened, agree};
+    BatchTester tester;
+    tester.addTokens(4);
+    tester.desc.agree = dsv4rt_agree_over_site;
+    tester.desc.agree_context = &site;
+    tester.desc.world_rank = dsv4rt_group_rank(opened, 0);
+    CpBatch batch;
+    bool isBad = tester.desc.world_rank == 1;
+    int32_t status =
+        dsv4rt_shard_cp_batch(isBad ? nullptr : batch.get(), &tester.desc);
+    EXPECT_EQ(status, isBad ? DSV4RT_E_INVALID : DSV4RT_E_REMOTE);
+    if (!isBad)
+      EXPECT_STREQ(batch.getError(), "rank 1 has no memory for its batch");
+    return int32_t(DSV4RT_OK);
+  });
+  EXPECT_EQ(outcome.status, DSV4RT_OK) << outcome.text;
+}
+
 TEST(Agreement, SyncingPackedAndUnpackedRanksIsRefusedOnAll) {
   auto results = shardOnAll(2, [](int32_t rank, BatchTester &tester) {
     tester.desc.flags = DSV4RT_CP_SYNC_PACKED_LENGTH;

@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 using namespace dsv4::test;
 using dsv4::CpBatch;
 
@@ -95,6 +97,67 @@ TEST(Move, GatherBringsScatteredTokensBack) {
       });
       EXPECT_EQ(outcome.status, DSV4RT_OK) << outcome.text;
     }
+}
+
+/// Gather on three ranks with what `change` makes of the shard and the room.
+std::vector<std::pair<int32_t, std::string>> gatherOnThree(
+    const std::function<void(int32_t rank, dsv4rt_tensor &shard, int64_t &room)>
+        &change) {
+  TestModule module({3});
+  module.addGroup("cp", 1);
+  module.addSite(DSV4RT_OP_ALL_GATHER, DSV4RT_U8, 0);
+  std::vector<std::pair<int32_t, std::string>> results(3);
+  Outcome outcome = runModule(3, module, [&](dsv4rt_module *opened) {
+    int32_t rank = dsv4rt_group_rank(opened, 0);
+    BatchTester tester;
+    tester.addTokens(6);
+    CpBatch batch;
+    shardRank(batch, tester, 3, rank);
+    dsv4rt_tensor shard = tester.keep({1, 2, 2}, Ints(4), DSV4RT_I64);
+    Ints all(12);
+    int64_t room = bytesOf(all);
+    change(rank, shard, room);
+    auto gather = [](void *context, const void *from, void *to, int64_t bytes) {
+      auto *site = static_cast<dsv4rt_module *>(context);
+      return dsv4rt_wait(
+          site, dsv4rt_all_gather_start(site, 0, from, to, bytes, 0), 0);
+    };
+    results[rank].first = dsv4rt_cp_batch_gather(
+        batch.get(), &shard, nullptr, gather, opened, all.data(), room);
+    results[rank].second = batch.getError();
+    return int32_t(DSV4RT_OK);
+  });
+  EXPECT_EQ(outcome.status, DSV4RT_OK) << outcome.text;
+  return results;
+}
+
+TEST(Move, GatherOfUnequalShardsFailsOnAllRanks) { // CP-E20
+  auto results =
+      gatherOnThree([](int32_t rank, dsv4rt_tensor &shard, int64_t &) {
+        if (rank == 1)
+          shard.dtype = DSV4RT_F64;
+      });
+  for (const auto &[status, text] : results) {
+    EXPECT_EQ(status, DSV4RT_E_MISMATCH);
+    EXPECT_EQ(text, "CP-E20: gather: rank 1 of the group holds f64 [1, 2, 2], "
+                    "rank 0 i64 [1, 2, 2]; expected one type and shape on all "
+                    "ranks");
+  }
+}
+
+TEST(Move, GatherWithABadArgumentFailsOnAllRanks) {
+  auto results =
+      gatherOnThree([](int32_t rank, dsv4rt_tensor &, int64_t &room) {
+        room -= rank == 2 ? 8 : 0;
+      });
+  for (int32_t rank : {0, 1}) {
+    EXPECT_EQ(results[rank].first, DSV4RT_E_REMOTE);
+    EXPECT_EQ(results[rank].second,
+              "gather: rank 2 of the group failed, see its text");
+  }
+  EXPECT_EQ(results[2].first, DSV4RT_E_INVALID);
+  EXPECT_EQ(results[2].second,
+            "gather: the result has 96 bytes, got room for 88");
 }
 
 TEST(Move, TrimReadsShardsInRankOrder) {

@@ -105,6 +105,27 @@ TEST(PackedBatch, LossMaskOfTheBatchIsCutToo) {
   EXPECT_EQ(getInts(batch, "loss_mask"), Ints({1, 0, 1, 1}));
 }
 
+TEST(PackedBatch, AbsentDocumentsTakeANumber) { // T13
+  BatchTester tester;
+  tester.addTokens(4).add<int64_t>("seq_lens", {1, 4}, {1, 0, -1000, 2});
+  CpBatch batch;
+  ASSERT_EQ(batch.shard(tester.desc), DSV4RT_OK) << batch.getError();
+  EXPECT_EQ(getInts(batch, "packed_seq_ids"), Ints({1, 4, 4, 0}));
+}
+
+TEST(PackedBatch, BoundariesNextToLengthsAreHandedOn) { // T10
+  BatchTester tester;
+  tester.addTokens(4)
+      .add<int64_t>("seq_lens", {2}, {1, 2})
+      .add<int32_t>("cu_seqlens", {3}, {0, 1, 3})
+      .addText("qkv_format", "thd");
+  tester.desc.packed_alignment = 4;
+  CpBatch batch;
+  shardRank(batch, tester, 2, 0);
+  EXPECT_EQ(getInts(batch, "cu_seqlens"), Ints({0, 1, 3}));
+  EXPECT_EQ(dsv4rt_cp_batch_find(batch.get(), "qkv_format"), nullptr);
+}
+
 TEST(PackedBatch, RowsWithoutDocuments) {
   BatchTester tester;
   tester.add<int64_t>("input_ids", {2, 2}, {1, 2, 3, 4})
