@@ -11,6 +11,7 @@
 include "Dsv4MeshOps.td"
 include "Dsv4StructureOps.td"
 include "Dsv4CollectiveOps.td"
+include "Dsv4GradientOps.td"
 include "Dsv4ModelOps.td"
 include "Dsv4AdjointOps.td"
 include "Dsv4KernelOps.td"

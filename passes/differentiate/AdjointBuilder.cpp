@@ -106,6 +106,11 @@ void AdjointBuilder::seedOne(Value loss) {
                  .getResult(0));
 }
 
+bool AdjointBuilder::isAxisSplit(Attribute axis) const {
+  return replication &&
+         replication->getAxes(ArrayAttr::get(getContext(), axis)) != 0;
+}
+
 LogicalResult AdjointBuilder::visit(ArrayRef<Operation *> ops) {
   for (Operation *op : llvm::reverse(ops)) {
     auto hasCotangent = [&](Value result) { return !!getCotangent(result); };

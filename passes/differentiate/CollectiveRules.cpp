@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Rules.h"
+#include "dsv4/Analysis/FlatBuffers.h"
 #include "dsv4/IR/Dsv4Ops.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -84,6 +85,69 @@ static LogicalResult buildAllReduceAdjoint(AllReduceOp op, AdjointBuilder &b) {
   return success();
 }
 
+/// All axes of the unit's mesh that are not its own: they hold equal shards.
+static ArrayAttr getReplicaAxes(UnshardOp op) {
+  auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, op.getMeshAttr());
+  SmallVector<Attribute> axes;
+  for (auto [axis, size] :
+       llvm::zip(mesh.getAxisNames(), mesh.getAxisSizes()))
+    if (size > 1 && !llvm::is_contained(op.getAxes(), axis))
+      axes.push_back(axis);
+  return ArrayAttr::get(op.getContext(), axes);
+}
+
+/// Every rank holds the gradients of what it computed with the parameters: one
+/// sum over all ranks counts each once.
+static LogicalResult verifyPartial(UnshardOp op, Value parameter, ArrayAttr axes,
+                                   AdjointBuilder &b) {
+  ArrayAttr partial = b.getPartialAxes(parameter, axes);
+  for (Attribute axis : axes)
+    if (!llvm::is_contained(partial, axis) && b.isAxisSplit(axis))
+      return op.emitOpError()
+             << "makes a parameter whose gradient all ranks of axis " << axis
+             << " compute alike, so that their sum would count it several times";
+  return success();
+}
+
+static LogicalResult buildUnshardAdjoint(UnshardOp op, AdjointBuilder &b) {
+  auto unit =
+      SymbolTable::lookupNearestSymbolFrom<FsdpUnitOp>(op, op.getUnitAttr());
+  SmallVector<FlatBuffer> buffers = getFlatBuffers(unit);
+  llvm::DenseSet<StringAttr> trainable;
+  for (const FlatBuffer &buffer : buffers)
+    for (const FlatSegment &segment : buffer.segments)
+      if (!buffer.isFrozen)
+        trainable.insert(segment.name);
+  ArrayAttr replicas = getReplicaAxes(op);
+  SmallVector<Value> gradients;
+  for (auto [parameter, name] : llvm::zip(
+           op.getResults(), unit.getParams().getAsRange<StringAttr>())) {
+    if (!trainable.contains(name))
+      continue;
+    Value gradient = b.getCotangent(parameter);
+    if (!gradient)
+      return op.emitOpError() << "makes parameter " << name
+                              << ", to whose gradient no operation contributed";
+    for (ArrayAttr axes : {op.getAxesAttr(), replicas})
+      if (failed(verifyPartial(op, parameter, axes, b)))
+        return failure();
+    gradients.push_back(gradient);
+  }
+  SmallVector<Type> types;
+  SmallVector<Value> shards;
+  for (auto [buffer, shard] : llvm::zip(buffers, op.getShards()))
+    if (!buffer.isFrozen) {
+      types.push_back(RankedTensorType::get({buffer.shard}, unit.getReduceDtype()));
+      shards.push_back(shard);
+    }
+  auto reduce = b.create<GradReduceScatterOp>(
+      types, op.getUnitAttr(), gradients, op.getMeshAttr(), op.getAxesAttr(),
+      replicas, b.getF64FloatAttr(1.0));
+  for (auto [shard, gradient] : llvm::zip(shards, reduce.getShards()))
+    b.setGradient(shard, gradient);
+  return success();
+}
+
 namespace {
 struct SeqGatherRule
     : DifferentiableOpInterface::ExternalModel<SeqGatherRule, SeqGatherOp> {
@@ -102,5 +166,6 @@ void dsv4::registerCollectiveRules(DialectRegistry &registry) {
     attachRule<SeqReduceScatterOp, buildSeqReduceScatterAdjoint>(*context);
     attachRule<SeqShardOp, buildSeqShardAdjoint>(*context);
     attachRule<AllReduceOp, buildAllReduceAdjoint>(*context);
+    attachRule<UnshardOp, buildUnshardAdjoint>(*context);
   });
 }

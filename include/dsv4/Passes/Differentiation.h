@@ -83,6 +83,15 @@ public:
   /// the others every rank holds all of it.
   ArrayAttr getPartialAxes(Value value, ArrayAttr axes) const;
 
+  /// Whether ranks along this axis hold different batches or parameters at all:
+  /// it has more than one.
+  bool isAxisSplit(Attribute axis) const;
+
+  /// The gradient of a shard, in the type in which it was reduced.
+  void setGradient(Value shard, Value gradient) {
+    cotangents[shard] = {gradient, 0};
+  }
+
   /// A float constant of a scalar or tensor type.
   Value makeConstant(Type type, double value);
   Value makeEmpty(Type type);
