@@ -43,6 +43,11 @@ static void addParametersPhase(OpPassManager &pm) {
   pm.addPass(createShardParametersPass());
 }
 
+/// Before anything ends the lifetime of a parameter.
+static void addBackwardPhase(OpPassManager &pm) {
+  pm.addPass(createDifferentiatePass());
+}
+
 static void addSchedulePhase(OpPassManager &pm,
                              const ForwardPipelineOptions &options) {
   ScheduleCollectivesPassOptions schedule;
@@ -73,6 +78,8 @@ static void addPhase(OpPassManager &pm, StringRef phase,
     addSequencePhase(pm);
   else if (phase == "parameters")
     addParametersPhase(pm);
+  else if (phase == "backward")
+    addBackwardPhase(pm);
   else if (phase == "schedule")
     addSchedulePhase(pm, options);
   else if (phase == "lower")
@@ -84,12 +91,18 @@ static void addPhase(OpPassManager &pm, StringRef phase,
   pm.addPass(createVerifyPhasePass(verify));
 }
 
-LogicalResult
-dsv4::buildForwardPipeline(OpPassManager &pm,
-                           const ForwardPipelineOptions &options,
-                           StringRef finishedPhase,
-                           function_ref<LogicalResult(const Twine &)> emitError) {
-  ArrayRef<StringLiteral> phases = getForwardPhases();
+ArrayRef<StringLiteral> dsv4::getTrainPhases() {
+  static constexpr StringLiteral phases[] = {
+      "plan",     "precision", "sequence", "parameters",
+      "backward", "schedule",  "lower",    "codegen"};
+  return phases;
+}
+
+/// The phases of one pipeline behind `finishedPhase`.
+static LogicalResult
+buildPhases(OpPassManager &pm, ArrayRef<StringLiteral> phases,
+            const ForwardPipelineOptions &options, StringRef finishedPhase,
+            function_ref<LogicalResult(const Twine &)> emitError) {
   auto check = [&](StringRef phase, StringRef what) -> LogicalResult {
     if (phase.empty() || llvm::is_contained(phases, phase))
       return success();
@@ -111,19 +124,45 @@ dsv4::buildForwardPipeline(OpPassManager &pm,
   return success();
 }
 
-void dsv4::registerDSV4Pipelines() {
+LogicalResult
+dsv4::buildForwardPipeline(OpPassManager &pm,
+                           const ForwardPipelineOptions &options,
+                           StringRef finishedPhase,
+                           function_ref<LogicalResult(const Twine &)> emitError) {
+  return buildPhases(pm, getForwardPhases(), options, finishedPhase, emitError);
+}
+
+LogicalResult
+dsv4::buildTrainPipeline(OpPassManager &pm, const TrainPipelineOptions &options,
+                         StringRef finishedPhase,
+                         function_ref<LogicalResult(const Twine &)> emitError) {
+  return buildPhases(pm, getTrainPhases(), options, finishedPhase, emitError);
+}
+
+/// One pipeline as a flag of dsv4-opt.
+template <typename OptionsT, auto build>
+static void registerPipeline(StringRef name, StringRef description) {
   registerPassPipeline(
-      "dsv4-forward-pipeline",
-      "From model IR to the step that every rank runs: plan, precision, "
-      "sequence, parameters, schedule, lower, codegen",
+      name, description,
       [](OpPassManager &pm, StringRef text,
          function_ref<LogicalResult(const Twine &)> emitError) {
-        ForwardPipelineOptions options;
+        OptionsT options;
         if (failed(options.parseFromString(text)))
           return failure();
-        return buildForwardPipeline(pm, options, /*finishedPhase=*/"", emitError);
+        return build(pm, options, /*finishedPhase=*/"", emitError);
       },
       [](function_ref<void(const detail::PassOptions &)> visit) {
-        visit(ForwardPipelineOptions());
+        visit(OptionsT());
       });
+}
+
+void dsv4::registerDSV4Pipelines() {
+  registerPipeline<ForwardPipelineOptions, buildForwardPipeline>(
+      "dsv4-forward-pipeline",
+      "From model IR to the step that every rank runs: plan, precision, "
+      "sequence, parameters, schedule, lower, codegen");
+  registerPipeline<TrainPipelineOptions, buildTrainPipeline>(
+      "dsv4-train-pipeline",
+      "From model IR to the loss and its gradients on every rank: plan, "
+      "precision, sequence, parameters, backward, schedule, lower, codegen");
 }

@@ -32,10 +32,10 @@
 #include "dsv4/Analysis/BranchAgreement.h"
 #include "dsv4/IR/Dsv4Ops.h"
 #include "dsv4/Passes/Passes.h"
+#include "schedule/Gradients.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include <numeric>
 
 namespace mlir::dsv4 {
@@ -47,32 +47,6 @@ using namespace mlir;
 using namespace mlir::dsv4;
 
 namespace {
-
-/// Builds operations that belong to the module path of one operation.
-class PathBuilder : public ImplicitLocOpBuilder {
-public:
-  PathBuilder(Operation *before, Attribute path)
-      : ImplicitLocOpBuilder(before->getLoc(), before), path(path) {}
-
-  template <typename OpT, typename... Args> OpT make(Args &&...args) {
-    auto op = OpT::create(*this, getLoc(), std::forward<Args>(args)...);
-    if (path)
-      op->setAttr(kPathAttr, path);
-    return op;
-  }
-
-  Value empty(ArrayRef<int64_t> shape, Type element) {
-    return make<tensor::EmptyOp>(shape, element);
-  }
-
-private:
-  Attribute path;
-};
-
-/// What a wait needs to know about its start.
-struct Started {
-  Value token, started, source;
-};
 
 /// The groups of a reshape that merges dimensions `dim` and `dim + 1`.
 SmallVector<ReassociationIndices> mergeAt(int64_t rank, int64_t dim) {
@@ -87,18 +61,6 @@ SmallVector<ReassociationIndices> mergeAt(int64_t rank, int64_t dim) {
 }
 
 } // namespace
-
-static Value wait(PathBuilder &builder, const Started &started) {
-  return builder
-      .make<WaitOp>(TypeRange(started.started.getType()), started.token,
-                    started.started, started.source)
-      .getResult()
-      .front();
-}
-
-static CollectiveClassAttr getClass(Operation *op, CollectiveClass kind) {
-  return CollectiveClassAttr::get(op->getContext(), kind);
-}
 
 /// The place where a collective that starts at `op` must be complete: its first
 /// user, in program order.
@@ -127,7 +89,6 @@ static int64_t getLeadingElements(ArrayRef<int64_t> shape, int64_t dim) {
 /// A gather lays pieces of ranks one after another. If rows lie outside `dim`,
 /// the pieces are then interleaved by a transposition.
 static void scheduleSeqGather(SeqGatherOp op, int64_t ranks) {
-  Attribute path = op->getAttr(kPathAttr);
   RankedTensorType from = op.getInput().getType(), to = op.getResult().getType();
   int64_t dim = op.getDim();
   bool interleave = getLeadingElements(from.getShape(), dim) > 1;
@@ -137,14 +98,14 @@ static void scheduleSeqGather(SeqGatherOp op, int64_t ranks) {
     landing.insert(landing.begin(), ranks);
   }
 
-  PathBuilder atStart(op, path);
+  PathBuilder atStart(op, op);
   Value init = atStart.empty(landing, from.getElementType());
   auto start = atStart.make<AllGatherStartOp>(
       TypeRange(init.getType()), TokenType::get(op.getContext()),
       getClass(op, CollectiveClass::sequence), op.getInput(), init, op.getMeshAttr(),
       op.getAxesAttr());
 
-  PathBuilder atUse(findFirstUser(op), path);
+  PathBuilder atUse(findFirstUser(op), op);
   atUse.setLoc(op.getLoc());
   Value result = wait(
       atUse, {start.getToken(), start.getStarted().front(), op.getInput()});
@@ -171,10 +132,9 @@ static void scheduleSeqGather(SeqGatherOp op, int64_t ranks) {
 
 /// The inverse of a gather: pieces are brought into rank order first.
 static void scheduleSeqReduceScatter(SeqReduceScatterOp op, int64_t ranks) {
-  Attribute path = op->getAttr(kPathAttr);
   RankedTensorType from = op.getInput().getType(), to = op.getResult().getType();
   int64_t dim = op.getDim();
-  PathBuilder atStart(op, path);
+  PathBuilder atStart(op, op);
   Value source = op.getInput();
   if (getLeadingElements(from.getShape(), dim) > 1) {
     SmallVector<int64_t> split(from.getShape());
@@ -198,7 +158,7 @@ static void scheduleSeqReduceScatter(SeqReduceScatterOp op, int64_t ranks) {
   auto start = atStart.make<ReduceScatterStartOp>(
       TypeRange(to), TokenType::get(op.getContext()), getClass(op, CollectiveClass::sequence),
       source, init, op.getMeshAttr(), op.getAxesAttr());
-  PathBuilder atUse(findFirstUser(op), path);
+  PathBuilder atUse(findFirstUser(op), op);
   atUse.setLoc(op.getLoc());
   op.replaceAllUsesWith(
       wait(atUse, {start.getToken(), start.getStarted().front(), source}));
@@ -206,16 +166,15 @@ static void scheduleSeqReduceScatter(SeqReduceScatterOp op, int64_t ranks) {
 }
 
 static void scheduleAllReduce(AllReduceOp op) {
-  Attribute path = op->getAttr(kPathAttr);
   RankedTensorType type = op.getInput().getType();
   CollectiveClass kind = type.getRank() == 0 ? CollectiveClass::scalar
                                              : CollectiveClass::sequence;
-  PathBuilder atStart(op, path);
+  PathBuilder atStart(op, op);
   Value init = atStart.empty(type.getShape(), type.getElementType());
   auto start = atStart.make<AllReduceStartOp>(
       TypeRange(type), TokenType::get(op.getContext()), getClass(op, kind), op.getKindAttr(),
       op.getInput(), init, op.getMeshAttr(), op.getAxesAttr());
-  PathBuilder atUse(findFirstUser(op), path);
+  PathBuilder atUse(findFirstUser(op), op);
   atUse.setLoc(op.getLoc());
   op.replaceAllUsesWith(
       wait(atUse, {start.getToken(), start.getStarted().front(), op.getInput()}));
@@ -225,7 +184,7 @@ static void scheduleAllReduce(AllReduceOp op) {
 /// No communication: a slice that starts where this rank's part starts.
 static void scheduleSeqShard(SeqShardOp op) {
   RankedTensorType from = op.getInput().getType(), to = op.getResult().getType();
-  PathBuilder builder(op, op->getAttr(kPathAttr));
+  PathBuilder builder(op, op);
   Value rank = builder.make<AxisIndexOp>(op.getMeshAttr(), op.getAxesAttr());
   Value length =
       builder.make<arith::ConstantIndexOp>(to.getDimSize(op.getDim()));
@@ -248,21 +207,6 @@ static void scheduleSeqShard(SeqShardOp op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-
-/// Where the operations of one function run.
-struct Runs {
-  SmallVector<BlockRun> list;
-  DenseMap<Operation *, unsigned> runOf;
-
-  explicit Runs(Block &body) : list(findBlockRuns(body)) {
-    unsigned run = 0;
-    for (Operation &op : body.without_terminator()) {
-      runOf[&op] = run;
-      if (run < list.size() && list[run].last == &op)
-        ++run;
-    }
-  }
-};
 
 /// A segment of a flat buffer.
 struct Segment {
@@ -332,7 +276,7 @@ static void sliceAtUses(UnshardOp op, FsdpUnitOp unit, ValueRange flats,
                                : runs.list[run].first;
         if (!entry->isBeforeInBlock(user))
           entry = user;
-        PathBuilder builder(entry, user->getAttr(kPathAttr));
+        PathBuilder builder(entry, user);
         builder.setLoc(op.getLoc());
         it->second = sliceParameter(builder, flats[segment.buffer], segment);
         runs.runOf[it->second.getDefiningOp()] = run;
@@ -366,20 +310,6 @@ static Operation *findStart(Runs &runs, unsigned run, int64_t depth,
   return place;
 }
 
-namespace {
-/// Numbers launches: buffers of one group that are first used by the same run
-/// travel together.
-class Launches {
-public:
-  int64_t getNumber(Operation *firstUse, ArrayAttr axes) {
-    return numbers.try_emplace({firstUse, axes}, numbers.size()).first->second;
-  }
-
-private:
-  DenseMap<std::pair<Operation *, Attribute>, int64_t> numbers;
-};
-} // namespace
-
 /// Starts to gather the unit's flat buffers ahead of their first use; nothing
 /// for a unit on one rank, which already is whole.
 static SmallVector<Started> startUnit(UnshardOp op, int64_t ranks, int64_t depth,
@@ -389,7 +319,7 @@ static SmallVector<Started> startUnit(UnshardOp op, int64_t ranks, int64_t depth
     return started;
   unsigned run = 0;
   Operation *use = findFirstUse(op, runs, run);
-  PathBuilder builder(findStart(runs, run, depth, use), {});
+  PathBuilder builder(findStart(runs, run, depth, use));
   builder.setLoc(op.getLoc());
   for (Value shard : op.getShards()) {
     auto type = cast<RankedTensorType>(shard.getType());
@@ -401,7 +331,7 @@ static SmallVector<Started> startUnit(UnshardOp op, int64_t ranks, int64_t depth
         op.getAxesAttr());
     start->setAttr("unit", op.getUnitAttr());
     start->setAttr(kLaunchAttr, builder.getI64IntegerAttr(launches.getNumber(
-                                    use, op.getAxesAttr())));
+                                    use, start.getOperationName(), op.getAxesAttr())));
     started.push_back({start.getToken(), start.getStarted().front(), shard});
   }
   return started;
@@ -413,7 +343,7 @@ static SmallVector<Value> waitForUnit(UnshardOp op, ArrayRef<Started> started,
   if (started.empty())
     return SmallVector<Value>(op.getShards());
   unsigned run = 0;
-  PathBuilder builder(findFirstUse(op, runs, run), {});
+  PathBuilder builder(findFirstUse(op, runs, run));
   builder.setLoc(op.getLoc());
   return llvm::map_to_vector(started, [&](const Started &inFlight) {
     return wait(builder, inFlight);
@@ -423,7 +353,8 @@ static SmallVector<Value> waitForUnit(UnshardOp op, ArrayRef<Started> started,
 /// Every unshard of the function, with the runs that use it.
 static LogicalResult scheduleParameters(func::FuncOp func, int64_t depth) {
   SmallVector<UnshardOp> unshards(func.getOps<UnshardOp>());
-  if (unshards.empty())
+  SmallVector<GradReduceScatterOp> reductions(func.getOps<GradReduceScatterOp>());
+  if (unshards.empty() && reductions.empty())
     return success();
   // Out of the way first: an unshard is not part of the run that it stands in.
   Block &body = func.getBody().front();
@@ -438,6 +369,9 @@ static LogicalResult scheduleParameters(func::FuncOp func, int64_t depth) {
     op->moveBefore(&body, body.begin());
     op->removeAttr(kPathAttr);
   }
+  SmallVector<PackedGradients> packed;
+  for (GradReduceScatterOp op : reductions)
+    packed.push_back(packGradients(op));
   Runs runs(body);
   // In order of first use, so that what travels together stands together.
   auto getRun = [&](UnshardOp op) {
@@ -467,7 +401,7 @@ static LogicalResult scheduleParameters(func::FuncOp func, int64_t depth) {
     sliceAtUses(op, unit, buffers, runs);
     op.erase();
   }
-  return success();
+  return reduceGradients(packed, runs, launches);
 }
 
 //===----------------------------------------------------------------------===//

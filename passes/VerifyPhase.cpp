@@ -161,12 +161,31 @@ LogicalResult verifyTokens(Operation *op) {
   return success();
 }
 
+/// As before, and one reduction per unit.
+LogicalResult verifyBackward(mlir::ModuleOp module) {
+  if (failed(verifyParameters(module)))
+    return failure();
+  llvm::DenseMap<Attribute, Operation *> reductionByUnit;
+  return verifyEach(module, [&](Operation *op) -> LogicalResult {
+    auto reduction = dyn_cast<GradReduceScatterOp>(op);
+    if (!reduction)
+      return success();
+    auto [it, isNew] = reductionByUnit.try_emplace(reduction.getUnitAttr(), op);
+    if (isNew)
+      return success();
+    auto diagnostic = op->emitOpError() << "reduces the gradients of "
+                                        << reduction.getUnitAttr() << " again";
+    diagnostic.attachNote(it->second->getLoc()) << "reduced here before";
+    return diagnostic;
+  });
+}
+
 LogicalResult verifySchedule(mlir::ModuleOp module) {
   if (failed(verifyBranchAgreement(module)))
     return failure();
   return verifyEach(module, [](Operation *op) -> LogicalResult {
     if (isa<UnshardOp, SeqShardOp, SeqGatherOp, SeqReduceScatterOp,
-            AllReduceOp>(op))
+            AllReduceOp, GradReduceScatterOp>(op))
       return emitMustBeGone(op, "schedule");
     return verifyTokens(op);
   });
@@ -247,7 +266,7 @@ struct Phase {
 constexpr Phase kPhases[] = {
     {"plan", verifyPlan},         {"precision", verifyPrecision},
     {"sequence", verifySequence}, {"parameters", verifyParameters},
-    {"schedule", verifySchedule}, {"lower", verifyLower},
+    {"backward", verifyBackward}, {"schedule", verifySchedule}, {"lower", verifyLower},
     {"codegen", verifyCodegen}};
 
 struct VerifyPhase : impl::VerifyPhasePassBase<VerifyPhase> {

@@ -32,16 +32,23 @@ StringRef dsv4::getBlockOf(Operation *op) {
   return path ? getBlockOfPath(path) : StringRef();
 }
 
+bool dsv4::isBackward(Operation *op) {
+  auto direction = op->getAttrOfType<StringAttr>(kDirectionAttr);
+  return direction && direction.getValue() == "backward";
+}
+
 SmallVector<BlockRun> dsv4::findBlockRuns(Block &body) {
   SmallVector<BlockRun> runs;
   for (Operation &op : body.without_terminator()) {
     StringRef block = getBlockOf(&op);
     bool joins = !runs.empty() &&
-                 (runs.back().block == block || matchPattern(&op, m_Constant()));
+                 ((runs.back().block == block &&
+                   runs.back().isBackward == isBackward(&op)) ||
+                  matchPattern(&op, m_Constant()));
     if (joins)
       runs.back().last = &op;
     else
-      runs.push_back({block, &op, &op});
+      runs.push_back({block, isBackward(&op), &op, &op});
   }
   return runs;
 }

@@ -20,6 +20,9 @@ StringRef dsv4::getFinishedPhase(mlir::ModuleOp module) {
   if (hasProgramTables(module))
     return getForwardPhases().back();
   auto phase = module->getAttrOfType<StringAttr>(kPhaseAttr);
+  // The gradients are there; what follows is the same.
+  if (phase && phase.getValue() == "backward")
+    return "parameters";
   return phase ? phase.getValue() : StringRef();
 }
 

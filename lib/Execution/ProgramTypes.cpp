@@ -13,7 +13,8 @@ using namespace mlir::dsv4;
 
 llvm::StringRef mlir::dsv4::getArgumentKindName(ArgumentKind kind) {
   static constexpr llvm::StringLiteral names[] = {"batch", "buffer", "shard",
-                                                  "param", "result"};
+                                                  "param", "result",
+                                                  "gradient"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -63,6 +64,7 @@ static uint32_t getRuntimeKind(ArgumentKind kind) {
   case ArgumentKind::Batch:
     return DSV4RT_ARG_BATCH;
   case ArgumentKind::Result:
+  case ArgumentKind::Gradient:
     return DSV4RT_ARG_RESULT;
   default:
     return DSV4RT_ARG_PARAMETER;

@@ -32,7 +32,8 @@ LogicalResult ProgramReader::readArgument(const Entry &entry) {
                        {"buffer", uint32_t(ArgumentKind::Buffer)},
                        {"shard", uint32_t(ArgumentKind::Shard)},
                        {"param", uint32_t(ArgumentKind::Param)},
-                       {"result", uint32_t(ArgumentKind::Result)}});
+                       {"result", uint32_t(ArgumentKind::Result)},
+                       {"gradient", uint32_t(ArgumentKind::Gradient)}});
   auto name = getString(entry, "name");
   auto offset = getInteger(entry, "offset", INT64_MAX);
   auto type = get<TypeAttr>(entry, "type", "a type");
@@ -61,8 +62,9 @@ LogicalResult ProgramReader::readArgument(const Entry &entry) {
                        << " at offset " << *offset
                        << " does not fit the state of " << program.stateBytes
                        << " bytes";
-  if (failed(argument.kind == ArgumentKind::Shard ? readShard(entry, argument)
-                                                  : readDims(entry, argument)))
+  bool isFlat = argument.kind == ArgumentKind::Shard ||
+                argument.kind == ArgumentKind::Gradient;
+  if (failed(isFlat ? readShard(entry, argument) : readDims(entry, argument)))
     return failure();
   program.arguments.push_back(std::move(argument));
   return success();

@@ -228,6 +228,8 @@ LogicalResult ProgramReader::collectParameters() {
         argument.kind == ArgumentKind::Buffer)
       if (failed(add(argument.name, argument.dtype, argument.getGlobalShape())))
         return failure();
+    if (argument.kind != ArgumentKind::Shard)
+      continue;
     for (const Segment &segment : argument.segments)
       if (failed(add(segment.name, argument.dtype, segment.shape)))
         return failure();

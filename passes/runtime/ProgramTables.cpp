@@ -95,6 +95,13 @@ LogicalResult ProgramTables::addArguments(func::FuncOp entry) {
     dict.set("kind", builder.getStringAttr(kind));
     if (auto symbol = dyn_cast<FlatSymbolRefAttr>(value))
       value = symbol.getAttr();
+    Attribute unitName = value;
+    // A result with the segments of a shard.
+    bool isGradient = kind == "shard" && entry.getArgAttr(i, kResultAttr);
+    if (isGradient) {
+      dict.set("kind", builder.getStringAttr("gradient"));
+      value = builder.getStringAttr("grad/" + cast<StringAttr>(value).getValue());
+    }
     dict.set("name", value);
     dict.set("offset", builder.getI64IntegerAttr(stateBytes));
     dict.set("type", TypeAttr::get(tensor));
@@ -103,7 +110,7 @@ LogicalResult ProgramTables::addArguments(func::FuncOp entry) {
         dict.set(name.drop_front(strlen("dsv4.")), attribute);
     if (kind == "shard") {
       auto unit = SymbolTable::lookupNearestSymbolFrom<FsdpUnitOp>(
-          entry, cast<StringAttr>(value));
+          entry, cast<StringAttr>(unitName));
       auto index = entry.getArgAttrOfType<IntegerAttr>(i, kBufferIndexAttr);
       if (!unit || !unit.getBuffersAttr() || !index || index.getInt() < 0 ||
           index.getInt() >= static_cast<int64_t>(unit.getBuffersAttr().size()))
@@ -112,7 +119,8 @@ LogicalResult ProgramTables::addArguments(func::FuncOp entry) {
       auto buffer = cast<DictionaryAttr>(unit.getBuffersAttr()[index.getInt()]);
       dict.set("axes", unit.getAxesAttr());
       for (NamedAttribute attribute : buffer)
-        dict.set(attribute.getName(), attribute.getValue());
+        if (!isGradient || attribute.getName() != "dtype")
+          dict.set(attribute.getName(), attribute.getValue());
     }
     arguments.push_back(dict.getDictionary(entry.getContext()));
     offsets.push_back(stateBytes);

@@ -18,6 +18,8 @@ struct BlockRun {
   /// Path of the block, as "model.layers.3"; empty for operations outside all
   /// blocks.
   StringRef block;
+  /// Its backward operations are a run of their own.
+  bool isBackward = false;
   Operation *first = nullptr;
   Operation *last = nullptr;
 };
@@ -28,6 +30,9 @@ StringRef getBlockOfPath(StringRef path);
 
 /// The block that the operation's `dsv4.path` lies in; empty without one.
 StringRef getBlockOf(Operation *op);
+
+/// Whether the operation computes a cotangent.
+bool isBackward(Operation *op);
 
 /// Splits the operations before the terminator into runs, in program order.
 /// Constants belong to the run around them.

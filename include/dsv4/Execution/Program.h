@@ -46,9 +46,9 @@ struct ProgramSite {
   std::string location;
 };
 
-enum class ArgumentKind { Batch, Buffer, Shard, Param, Result };
+enum class ArgumentKind { Batch, Buffer, Shard, Param, Result, Gradient };
 
-/// "batch", "buffer", "shard", "param", "result".
+/// "batch", "buffer", "shard", "param", "result", "gradient".
 llvm::StringRef getArgumentKindName(ArgumentKind kind);
 
 /// One dimension of an argument and the axes (positions in the mesh) that split
@@ -68,7 +68,7 @@ struct ProgramArgument {
   std::vector<int64_t> shape;
   std::vector<ProgramDim> dims;
 
-  // Shards only: a slice, split over `axes`, of a flat buffer of parameters.
+  // Shards and their gradients only: a slice, split over `axes`, of a flat buffer of parameters.
   std::vector<unsigned> axes;
   std::vector<Segment> segments;
 

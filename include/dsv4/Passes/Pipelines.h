@@ -30,8 +30,12 @@ struct ForwardPipelineOptions : PassPipelineOptions<ForwardPipelineOptions> {
   Option<std::string> stopBefore{
       *this, "stop-before",
       llvm::cl::desc("end before this phase: plan, precision, sequence, "
-                     "parameters, schedule, lower, codegen")};
+                     "parameters, backward (train only), schedule, lower, "
+                     "codegen")};
 };
+
+/// Options of `-dsv4-train-pipeline`.
+struct TrainPipelineOptions : ForwardPipelineOptions {};
 
 /// Names of the phases in order: plan, precision, sequence, parameters,
 /// schedule, lower, codegen.
@@ -45,6 +49,15 @@ LogicalResult
 buildForwardPipeline(OpPassManager &pm, const ForwardPipelineOptions &options,
                      StringRef finishedPhase,
                      function_ref<LogicalResult(const Twine &)> emitError);
+
+/// The same phases with "backward" between parameters and schedule.
+ArrayRef<StringLiteral> getTrainPhases();
+
+/// The same for the loss and its gradients.
+LogicalResult
+buildTrainPipeline(OpPassManager &pm, const TrainPipelineOptions &options,
+                   StringRef finishedPhase,
+                   function_ref<LogicalResult(const Twine &)> emitError);
 
 /// Registers the pipelines for textual use.
 void registerDSV4Pipelines();
