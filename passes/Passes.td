@@ -315,6 +315,7 @@ def VerifyPhasePass : Pass<"dsv4-verify-phase", "::mlir::ModuleOp"> {
     | `precision` | no `dsv4.module`; every cast of a float tensor has a label; scalars narrower than 32 bits are only cast, compared and selected |
     | `sequence` | every tensor argument of the model's function has a layout |
     | `parameters` | no whole parameters; at most one `dsv4.unshard` per unit |
+    | `backward` | the same; at most one `dsv4.grad_reduce_scatter` per unit |
     | `schedule` | no blocking collectives on tensors; every token is waited for once |
     | `lower` | outside kernels: launches, starts and waits on buffers, views, index arithmetic, calls |
     | `codegen` | of this dialect only the mesh and the units |

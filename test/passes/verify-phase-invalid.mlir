@@ -11,8 +11,8 @@
 
 // One broken promise per function, in the order of the phases.
 
-// CHECK: error: 'phase' must be one of "plan", "precision", "sequence", "parameters", "schedule", "lower", "codegen", got "sharded"{{$}}
-// EMPTY: error: 'phase' must be one of "plan", "precision", "sequence", "parameters", "schedule", "lower", "codegen", got ""{{$}}
+// CHECK: error: 'phase' must be one of "plan", "precision", "sequence", "parameters", "backward", "schedule", "lower", "codegen", got "sharded"{{$}}
+// EMPTY: error: 'phase' must be one of "plan", "precision", "sequence", "parameters", "backward", "schedule", "lower", "codegen", got ""{{$}}
 
 //--- plan.mlir
 
