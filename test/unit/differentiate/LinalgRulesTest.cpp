@@ -77,8 +77,8 @@ TEST(MathRules, Softplus) {
   expectScalarGradients("    %z = arith.constant 0.0 : f64\n"
                         "    %d = arith.subf %p, %q : f64\n"
                         "    %m = arith.maximumf %d, %z : f64\n"
-                        "    %b = math.absf %d : f64\n"
-                        "    %n = arith.negf %b : f64\n"
+                        "    %g = math.absf %d : f64\n"
+                        "    %n = arith.negf %g : f64\n"
                         "    %e = math.exp %n : f64\n"
                         "    %l = math.log1p %e : f64\n"
                         "    %r = arith.addf %m, %l : f64");
