@@ -302,6 +302,25 @@ def ConvertDsv4ToRuntimePass : Pass<"convert-dsv4-to-runtime", "::mlir::ModuleOp
 // Verify
 //===----------------------------------------------------------------------===//
 
+def VerifyMultiplicityPass : Pass<"dsv4-verify-multiplicity", "::mlir::ModuleOp"> {
+  let summary = "Prove that every contribution to a gradient counts once";
+  let description = [{
+    Counts for each gradient, axis by axis, how often the paths from the loss through the tokens of a rank enter: a gradient is *whole* (every rank has all
+    paths), or a *share* (each path is on one rank) until a sum over the axis makes it whole; a sum of what ranks already hold alike counts it once per rank. A missing
+    or doubled reduction, a factor, or a loss that is not the same on all ranks is an error at the first operation where the count goes wrong; what cannot be decided
+    ends in `not proven`.
+
+    Runs on a differentiated program before its collectives are scheduled. It does not look at which rows of a buffer an operation reads: paths inside one rank are
+    taken to be what the differentiation rules say.
+
+    ```mlir
+    %s = dsv4.grad_reduce_scatter @unit_0(%g) on @mesh ["cp"] ...   // share 1 -> whole 1
+    %t = dsv4.all_reduce sum %g on @mesh ["cp"] : tensor<8xf32>     // whole 1 -> whole 2 on two ranks: an error
+    ```
+  }];
+  let options = [Option<"print", "print", "bool", "false", "one remark for each function that is proven">];
+}
+
 def VerifyPhasePass : Pass<"dsv4-verify-phase", "::mlir::ModuleOp"> {
   let summary = "Check which operations may exist after a phase";
   let description = [{
