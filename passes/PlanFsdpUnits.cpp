@@ -22,8 +22,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PlanModuleTree.h"
+
 #include "dsv4/Analysis/FsdpUnitGraph.h"
 #include "dsv4/Analysis/ModelFunction.h"
+#include "dsv4/Analysis/ModuleTreeIR.h"
 #include "dsv4/IR/Dsv4Ops.h"
 #include "dsv4/Passes/Passes.h"
 
@@ -191,11 +194,20 @@ struct PlanFsdpUnits : impl::PlanFsdpUnitsPassBase<PlanFsdpUnits> {
   }
 
 private:
+  TreePlanOptions getTreeOptions() {
+    return {paramDtype,        reduceDtype,        outputDtype,
+            reshardAfterForward, calls,            ignoredParams,
+            castInputs,        referenceRawPaths,  referenceFirstPath,
+            referenceWrappedClass, referenceNoVerify};
+  }
+
   LogicalResult plan(mlir::ModuleOp module) {
     auto mesh = findMesh(module);
     if (failed(mesh))
       return failure();
     auto axes = parseFsdpAxes(module, *mesh, fsdpAxes);
+    if (succeeded(axes) && isModuleTree(module))
+      return planModuleTree(module, *mesh, *axes, getTreeOptions());
     auto options = parseParamDtype(module, paramDtype);
     auto function = findModelFunction(module);
     if (failed(axes) || failed(options) || failed(function))
@@ -204,6 +216,9 @@ private:
       return success(); // nothing to shard
 
     SmallVector<ModelParameter> parameters = getParameters(*function);
+    llvm::erase_if(parameters, [&](const ModelParameter &parameter) {
+      return matchesIgnored(parameter.name.getValue(), ignoredParams);
+    });
     auto graph = computeGraph(*function, parameters, *options);
     if (failed(graph))
       return failure();

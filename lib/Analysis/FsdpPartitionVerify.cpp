@@ -43,7 +43,8 @@ public:
       verifyCall(call);
     for (const FsdpPlannedUnit &unit : units)
       verifyUnit(unit);
-    verifyOwners();
+    if (refusals.empty()) // else it may only follow from one of these
+      verifyOwners();
     return std::move(refusals);
   }
 
@@ -146,7 +147,7 @@ void Verifier::verifyGroup(const FsdpCall &call) {
       refuse("FS-E06", name(module) +
                            " of a group unit is a unit already; leave it out "
                            "of the group");
-    if (tree.modules[module].path.empty() && call.modules.size() > 1)
+    if (tree.modules[module].path.empty())
       refuse("FS-E06", "the root module is in a group unit, expected modules "
                        "below it; shard the root by a call of its own");
   }

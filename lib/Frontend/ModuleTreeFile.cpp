@@ -53,7 +53,7 @@ private:
 
 } // namespace
 
-static std::string join(StringRef path, StringRef name) {
+static std::string joinPath(StringRef path, StringRef name) {
   return path.empty() ? name.str() : (path + "." + name).str();
 }
 
@@ -165,7 +165,7 @@ Error TreeReader::readTensor(unsigned module, const json::Value &value) {
     tensor.id = (*array)[2].getAsString()->str();
   } else if (const json::Object *object = value.getAsObject()) {
     name = object->getString("name").value_or("").str();
-    if (Error error = readTensorObject(*object, join(modulePath, name), tensor))
+    if (Error error = readTensorObject(*object, joinPath(modulePath, name), tensor))
       return error;
   } else {
     return makeError(describeModule(modulePath) +
@@ -174,7 +174,7 @@ Error TreeReader::readTensor(unsigned module, const json::Value &value) {
   }
   if (Error error = checkName(modulePath, name))
     return error;
-  tensor.path = join(modulePath, name);
+  tensor.path = joinPath(modulePath, name);
   if (!llvm::is_contained(kDtypes, tensor.dtype))
     return makeError("tensor \"" + tensor.path +
                      "\": 'dtype' must be one of f64, f32, f16, bf16, f8, i1, "
@@ -211,7 +211,7 @@ Error TreeReader::readChildren(unsigned module, const json::Object &node) {
     if (!names.insert(name).second)
       return makeError(describeModule(path) + " has two children \"" + name +
                        "\", expected names that differ");
-    Expected<unsigned> child = readNode((*pair)[1], join(path, name));
+    Expected<unsigned> child = readNode((*pair)[1], joinPath(path, name));
     if (!child)
       return child.takeError();
     tree.modules[module].children.push_back({name.str(), *child});

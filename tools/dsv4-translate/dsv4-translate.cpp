@@ -1,4 +1,4 @@
-//===- dsv4-translate.cpp - model files to IR -----------------------------===//
+//===- dsv4-translate.cpp - model files to IR, plans to JSON --------------===//
 //
 // Part of the DSV4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,14 +10,21 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dsv4/Analysis/ModuleTreeIR.h"
 #include "dsv4/Frontend/BuildModel.h"
 #include "dsv4/Frontend/ModelConfig.h"
+#include "dsv4/Frontend/ModuleTreeFile.h"
+#include "dsv4/IR/Dsv4Ops.h"
+#include "dsv4/InitAll.h"
 #include "dsv4/Support/Version.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/DebugStringHelper.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
@@ -34,8 +41,19 @@ static cl::opt<bool>
                           "the model with its loss"),
                  cl::cat(category));
 
-static cl::opt<std::string>
-    inputFilename(cl::Positional, cl::desc("<config.json>"), cl::cat(category));
+static cl::opt<bool> moduleTreeToMlir(
+    "module-tree-to-mlir",
+    cl::desc("Read a tree.json, as tools/dump-module-tree.py writes it, and "
+             "write its modules and declarations of its parameters"),
+    cl::cat(category));
+
+static cl::opt<bool> fsdpPlanToJson(
+    "fsdp-plan-to-json",
+    cl::desc("Read IR with FSDP units and write these as JSON"),
+    cl::cat(category));
+
+static cl::opt<std::string> inputFilename(cl::Positional, cl::desc("<file>"),
+                                          cl::cat(category));
 
 static cl::opt<std::string> outputFilename("o", cl::desc("Output file"),
                                            cl::value_desc("file"),
@@ -101,13 +119,14 @@ static BuildOptions getBuildOptions() {
   return options;
 }
 
-static int writeModule(mlir::ModuleOp module) {
+/// Opens the output and lets `print` fill it.
+static int write(llvm::function_ref<void(llvm::raw_ostream &)> print) {
   std::string message;
   std::unique_ptr<llvm::ToolOutputFile> file =
       openOutputFile(outputFilename, &message);
   if (!file)
     return fail(message);
-  module.print(file->os());
+  print(file->os());
   file->os() << "\n";
   file->os().flush();
   if (std::error_code code = file->os().error()) {
@@ -116,6 +135,94 @@ static int writeModule(mlir::ModuleOp module) {
   }
   file->keep();
   return EXIT_SUCCESS;
+}
+
+static int writeModule(mlir::ModuleOp module) {
+  return write([&](llvm::raw_ostream &os) { module.print(os); });
+}
+
+static int translateModuleTree() {
+  llvm::Expected<FsdpModuleTree> tree = readModuleTreeFile(inputFilename);
+  if (!tree)
+    return fail(llvm::toString(tree.takeError()));
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  context.loadDialect<Dsv4Dialect>();
+  OwningOpRef<mlir::ModuleOp> module = buildModuleTree(&context, *tree);
+  if (failed(verify(*module)))
+    return fail(inputFilename + ": the tree is not valid");
+  return writeModule(*module);
+}
+
+//===----------------------------------------------------------------------===//
+// Plans
+//===----------------------------------------------------------------------===//
+
+static llvm::json::Value toJson(Attribute attr) {
+  if (!attr)
+    return nullptr;
+  if (auto text = dyn_cast<StringAttr>(attr))
+    return text.getValue();
+  if (isa<UnitAttr>(attr))
+    return true;
+  if (auto flag = dyn_cast<BoolAttr>(attr))
+    return flag.getValue();
+  if (auto number = dyn_cast<IntegerAttr>(attr))
+    return number.getInt();
+  if (auto type = dyn_cast<TypeAttr>(attr))
+    return debugString(type.getValue());
+  if (auto sizes = dyn_cast<DenseI64ArrayAttr>(attr))
+    return llvm::json::Array(sizes.asArrayRef());
+  if (auto items = dyn_cast<ArrayAttr>(attr)) {
+    llvm::json::Array array;
+    for (Attribute item : items)
+      array.push_back(toJson(item));
+    return array;
+  }
+  if (auto entries = dyn_cast<DictionaryAttr>(attr)) {
+    llvm::json::Object object;
+    for (NamedAttribute entry : entries)
+      object[entry.getName().getValue()] = toJson(entry.getValue());
+    return object;
+  }
+  return debugString(attr);
+}
+
+static llvm::json::Object toJson(FsdpUnitOp unit) {
+  Attribute reshard = unit.getReshardAfterForwardAttr();
+  if (Attribute ranks = unit->getAttr("dsv4.reshard_ranks"))
+    reshard = ranks;
+  return llvm::json::Object{
+      {"unit", unit.getSymName()},
+      {"modules", toJson(unit.getRoots())},
+      {"params", toJson(unit.getParams())},
+      {"axes", toJson(unit.getAxes())},
+      {"island", unit.getIsland()},
+      {"storage", toJson(unit->getAttr("dsv4.storage"))},
+      {"param", toJson(unit.getGatherDtypeAttr())},
+      {"reduce", toJson(unit.getReduceDtypeAttr())},
+      {"output", toJson(unit->getAttr("dsv4.output"))},
+      {"cast_inputs", unit->hasAttr("dsv4.cast_inputs")},
+      {"reshard_after_forward", toJson(reshard)},
+      {"ignored", toJson(unit->getAttr("dsv4.ignored"))},
+      {"hca_group", toJson(unit->getAttr("dsv4.hca_group"))},
+      {"buffers", toJson(unit.getBuffersAttr())}};
+}
+
+static int translatePlan() {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  context.appendDialectRegistry(registry);
+  auto module = parseSourceFile<mlir::ModuleOp>(inputFilename, &context);
+  if (!module)
+    return fail(inputFilename + ": not valid IR");
+  llvm::json::Array units;
+  for (auto unit : module->getOps<FsdpUnitOp>())
+    units.push_back(toJson(unit));
+  llvm::json::Value document = llvm::json::Object{{"units", std::move(units)}};
+  return write([&](llvm::raw_ostream &os) {
+    os << llvm::formatv("{0:2}", document);
+  });
 }
 
 static int translateConfig() {
@@ -144,10 +251,18 @@ int main(int argc, char **argv) {
   addVersionPrinter();
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "DSV4 translation driver\n");
-  if (!configToMlir)
-    return fail("a translation must be named: --config-to-mlir");
+  if (configToMlir + moduleTreeToMlir + fsdpPlanToJson != 1)
+    return fail("a translation must be named: --config-to-mlir, "
+                "--module-tree-to-mlir or --fsdp-plan-to-json");
   if (inputFilename.empty())
-    return fail("--config-to-mlir needs the path of a config.json");
+    return fail(configToMlir ? "--config-to-mlir needs the path of a config.json"
+                : moduleTreeToMlir
+                    ? "--module-tree-to-mlir needs the path of a tree.json"
+                    : "--fsdp-plan-to-json needs the path of IR with units");
+  if (moduleTreeToMlir)
+    return translateModuleTree();
+  if (fsdpPlanToJson)
+    return translatePlan();
   if (batchSize.getNumOccurrences() == 0 || seqLen.getNumOccurrences() == 0)
     return fail("--config-to-mlir needs --batch-size and --seq-len");
   return translateConfig();
