@@ -142,8 +142,9 @@ def ReportBalancePass : Pass<"dsv4-report-balance", "::mlir::ModuleOp"> {
     the zig-zag split, where rank p holds the chunks p and 2P-1-p of 2P:
 
     ```
-    window, 2 layers, most over mean; area 1.02 -> 1.01; halo bytes of all ranks 2688 -> 5376
-      rank 0; area 100 -> 114; halo bytes 0 -> 896
+    HCA, 1 layer, most over mean; area 1.16 -> 1.05; halo bytes of all ranks 448 -> 896
+      rank 0; area 246 -> 278; halo bytes 0 -> 448
+      rank 1; area 338 -> 306; halo bytes 448 -> 448
     ```
 
     Pooled rows of lower ranks are not part of the halo. Changes nothing; the split stays contiguous. Runs on whole sequences: after

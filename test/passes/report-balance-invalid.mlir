@@ -1,6 +1,6 @@
 // RUN: dsv4-opt %s -split-input-file -verify-diagnostics -dsv4-report-balance
 
-// expected-error @+1 {{expected a dsv4.mesh, got none}}
+// expected-error @+1 {{needs a dsv4.mesh, which -dsv4-declare-mesh adds}}
 module {}
 
 // -----

@@ -43,6 +43,9 @@ std::string parseJson(const std::string &text, Json &value);
 /// One line; long values are cut.
 std::string print(const Json &value);
 
+/// All digits.
+std::string printNumber(double value);
+
 /// A tensor that owns its elements.
 struct Tensor {
   dsv4rt_tensor view = {};

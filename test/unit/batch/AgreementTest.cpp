@@ -62,14 +62,16 @@ void addDocument(BatchTester &tester, int64_t columns, int64_t length) {
 }
 
 TEST(Agreement, PackedLengthIsThatOfTheLongestRank) {
-  auto results = shardOnAll(3, [](int32_t rank, BatchTester &tester) {
-    tester.desc.flags = DSV4RT_CP_SYNC_PACKED_LENGTH;
-    tester.desc.packed_alignment = 4;
-    addDocument(tester, rank + 5, rank + 4);
-  });
-  for (const Result &result : results) {
-    EXPECT_EQ(result.status, DSV4RT_OK) << result.text;
-    EXPECT_EQ(result.width, 8);
+  for (int32_t ranks : {1, 2, 3, 4}) {
+    auto results = shardOnAll(ranks, [](int32_t rank, BatchTester &tester) {
+      tester.desc.flags = DSV4RT_CP_SYNC_PACKED_LENGTH;
+      tester.desc.packed_alignment = 4;
+      addDocument(tester, 4 * rank + 5, 4 * rank + 3);
+    });
+    for (const Result &result : results) {
+      EXPECT_EQ(result.status, DSV4RT_OK) << result.text;
+      EXPECT_EQ(result.width, 4 * ranks + 4);
+    }
   }
 }
 

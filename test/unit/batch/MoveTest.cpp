@@ -57,7 +57,7 @@ TEST(Move, PackAndRestoreAreInverseOnTokens) {
 
 TEST(Move, GatherBringsScatteredTokensBack) {
   for (bool packed : {false, true})
-    for (int32_t ranks : {1, 2, 3, 5}) {
+    for (int32_t ranks : {1, 2, 3, 4, 5}) {
       TestModule module({ranks});
       module.addGroup("cp", 1);
       module.addSite(DSV4RT_OP_ALL_GATHER, DSV4RT_U8, 0);
