@@ -66,6 +66,9 @@ bool mlir::dsv4::matchesFp32Suffix(StringRef path) {
 }
 
 std::string mlir::dsv4::getCanonicalPath(StringRef path) {
+  if (llvm::none_of(kWrapperComponents,
+                    [&](StringRef name) { return path.contains(name); }))
+    return path.str();
   std::string result;
   while (!path.empty()) {
     auto [component, rest] = path.split('.');
@@ -84,7 +87,8 @@ std::string mlir::dsv4::getCanonicalPath(StringRef path) {
 //===----------------------------------------------------------------------===//
 
 std::vector<std::pair<std::string, unsigned>>
-FsdpTreeQuery::walk(unsigned root) const {
+FsdpTreeQuery::walk(unsigned root,
+                    const llvm::DenseSet<unsigned> *closed) const {
   std::vector<std::pair<std::string, unsigned>> order;
   llvm::DenseSet<unsigned> seen;
   llvm::SmallVector<std::pair<std::string, unsigned>> stack = {{"", root}};
@@ -92,8 +96,11 @@ FsdpTreeQuery::walk(unsigned root) const {
     auto [path, index] = stack.pop_back_val();
     if (!seen.insert(index).second)
       continue;
-    for (const auto &[name, child] : llvm::reverse(tree.modules[index].children))
-      stack.push_back({path.empty() ? name : path + "." + name, child});
+    bool isOpen = index == root || !closed || !closed->contains(index);
+    for (const auto &[name, child] :
+         llvm::reverse(tree.modules[index].children))
+      if (isOpen)
+        stack.push_back({path.empty() ? name : path + "." + name, child});
     order.push_back({std::move(path), index});
   }
   return order;
@@ -299,7 +306,8 @@ void Planner::planModule(unsigned module) {
   if (query.getFloatDtype(module) == "f32" && (!isDsv4 || computesInF32))
     return createFp32Unit(module);
   if (isDsv4)
-    for (const auto &[path, index] : query.walk(module)) {
+    for (const auto &[path, index] : query.walk(
+             module, request.referenceWrappedClass ? nullptr : &wrapped)) {
       if (path.empty())
         continue;
       if ((isFsdpSelfCasting(tree.modules[index]) ||

@@ -31,6 +31,8 @@ public:
       for (const auto &[childName, child] : module.children)
         if (parents[child] < 0)
           parents[child] = i;
+        else
+          hasShared = true;
     for (const FsdpPlannedUnit &unit : units)
       if (unit.isIsland)
         islands.insert(unit.roots.front());
@@ -80,6 +82,7 @@ private:
   llvm::DenseSet<unsigned> earlier; ///< units before a call
   std::vector<int64_t> parents;     ///< by first path; -1 for roots
   llvm::DenseSet<unsigned> islands;
+  bool hasShared = false; ///< a module at several places
   std::vector<FsdpRefusal> refusals;
 };
 
@@ -126,7 +129,8 @@ void Verifier::verifyCall(const FsdpCall &call) {
       verifyWrappedAbove(module);
       if (!request.referenceWrappedClass)
         verifyWrappedBelow(module);
-      if (!request.referenceFirstPath && query.isDsv4(module, {}))
+      if (hasShared && !request.referenceFirstPath &&
+          query.isDsv4(module, {}))
         verifySharedNames(module);
     }
   }

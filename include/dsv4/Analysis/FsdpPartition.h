@@ -149,8 +149,9 @@ public:
   explicit FsdpTreeQuery(const FsdpModuleTree &tree) : tree(tree) {}
 
   /// The modules at and below `root` in pre-order, each once, with their path
-  /// below it.
-  std::vector<std::pair<std::string, unsigned>> walk(unsigned root) const;
+  /// below it. Does not descend into those of `closed`, `root` excepted.
+  std::vector<std::pair<std::string, unsigned>>
+  walk(unsigned root, const llvm::DenseSet<unsigned> *closed = nullptr) const;
   /// "f32" when all floating parameters below are, "" when there are none,
   /// else "mixed" or the other dtype.
   std::string getFloatDtype(unsigned module) const;
