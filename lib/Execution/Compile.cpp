@@ -20,15 +20,12 @@ StringRef dsv4::getFinishedPhase(mlir::ModuleOp module) {
   if (hasProgramTables(module))
     return getForwardPhases().back();
   auto phase = module->getAttrOfType<StringAttr>(kPhaseAttr);
-  // The gradients are there; what follows is the same.
-  if (phase && phase.getValue() == "backward")
-    return "parameters";
   return phase ? phase.getValue() : StringRef();
 }
 
 /// Position of a phase, 0 for model IR, counting from 1.
 static size_t getPhaseNumber(StringRef phase) {
-  ArrayRef<StringLiteral> phases = getForwardPhases();
+  ArrayRef<StringLiteral> phases = getTrainPhases();
   return phase.empty() ? 0 : llvm::find(phases, phase) - phases.begin() + 1;
 }
 
@@ -73,6 +70,8 @@ static LogicalResult checkOptions(mlir::ModuleOp module, StringRef finished,
   };
   if (failed(checkOpen(options.fsdpAxes.has_value(), "fsdp-axes", "plan")))
     return failure();
+  if (failed(checkOpen(options.gradients, "gradients", "backward")))
+    return failure();
   return checkOpen(options.prefetchDepth.has_value(), "prefetch-depth",
                    "schedule");
 }
@@ -80,7 +79,7 @@ static LogicalResult checkOptions(mlir::ModuleOp module, StringRef finished,
 static LogicalResult runPhases(mlir::ModuleOp module, StringRef finished,
                                StringRef stopBefore,
                                const CompileOptions &options) {
-  ForwardPipelineOptions pipeline;
+  TrainPipelineOptions pipeline;
   pipeline.mesh = options.mesh.value_or("");
   pipeline.fsdpAxes = options.fsdpAxes.value_or("");
   if (options.prefetchDepth)
@@ -90,7 +89,9 @@ static LogicalResult runPhases(mlir::ModuleOp module, StringRef finished,
   auto emitError = [&](const Twine &message) -> LogicalResult {
     return module.emitError() << message;
   };
-  if (failed(buildForwardPipeline(pm, pipeline, finished, emitError)))
+  if (failed(options.gradients
+                 ? buildTrainPipeline(pm, pipeline, finished, emitError)
+                 : buildForwardPipeline(pm, pipeline, finished, emitError)))
     return failure();
   return pm.run(module);
 }
@@ -98,14 +99,22 @@ static LogicalResult runPhases(mlir::ModuleOp module, StringRef finished,
 LogicalResult dsv4::completePipeline(mlir::ModuleOp module,
                                      const CompileOptions &options) {
   std::string finished = getFinishedPhase(module).str();
-  ArrayRef<StringLiteral> phases = getForwardPhases();
-  if (!finished.empty() && !llvm::is_contained(phases, finished))
+  ArrayRef<StringLiteral> known = getTrainPhases();
+  if (!finished.empty() && !llvm::is_contained(known, finished))
     return module.emitError()
            << "'" << kPhaseAttr << "' must be one of "
-           << llvm::join(phases, ", ") << ", got '" << finished << "'";
+           << llvm::join(known, ", ") << ", got '" << finished << "'";
   if (failed(checkOptions(module, finished, options)))
     return failure();
-  for (size_t i = getPhaseNumber(finished); i < phases.size(); ++i) {
+  // Once the gradients are there, what follows is the same.
+  if (finished == "backward")
+    finished = "parameters";
+  ArrayRef<StringLiteral> phases =
+      options.gradients ? getTrainPhases() : getForwardPhases();
+  size_t first = finished.empty()
+                     ? 0
+                     : llvm::find(phases, finished) - phases.begin() + 1;
+  for (size_t i = first; i < phases.size(); ++i) {
     StringRef before = i == 0 ? StringRef() : StringRef(phases[i - 1]);
     StringRef next = i + 1 == phases.size() ? "" : StringRef(phases[i + 1]);
     if (failed(runPhases(module, before, next, options)))

@@ -81,6 +81,7 @@ CompileOptions RunTool::getCompileOptions() {
   result.mesh = options.mesh;
   result.fsdpAxes = options.fsdpAxes;
   result.prefetchDepth = options.prefetchDepth;
+  result.gradients = options.gradients;
   result.afterPhase = [this](StringRef phase, mlir::ModuleOp) {
     progress.show(phase == "codegen" ? "jit" : "compile, " + phase + " done");
   };

@@ -73,10 +73,17 @@ static cl::opt<int64_t> prefetchDepth(
              "before phase \"schedule\" (default: 1)"),
     cl::value_desc("blocks"), cl::cat(category));
 
+static cl::opt<bool> gradients(
+    "gradients",
+    cl::desc("Compute the gradients of the loss too, for IR before phase "
+             "\"backward\"; --output gets grad/PARAMETER"),
+    cl::cat(category));
+
 static cl::opt<bool> compareOneRank(
     "compare-one-rank",
     cl::desc("Run model IR on one rank too and compare all results: scalars "
-             "within 1e-12 (f64) or 1e-6, everything else bit for bit"),
+             "within 1e-12 (f64) or 1e-6, gradients within 1e-12 or 1e-4 of the "
+             "largest entry, everything else bit for bit"),
     cl::cat(category));
 
 static cl::opt<int64_t>
@@ -137,6 +144,7 @@ static RunToolOptions getOptions() {
     options.fsdpAxes = fsdpAxes;
   if (prefetchDepth.getNumOccurrences())
     options.prefetchDepth = prefetchDepth;
+  options.gradients = gradients;
   options.compareOneRank = compareOneRank;
   options.checkNaN = checkNaN;
   options.measureMemory = measureMemory;

@@ -22,6 +22,8 @@ struct CompileOptions {
   std::optional<std::string> mesh;
   std::optional<std::string> fsdpAxes;
   std::optional<int64_t> prefetchDepth;
+  /// Also compute the gradients of the loss: the train pipeline.
+  bool gradients = false;
   /// Called with the name of each phase that ran and the module after it.
   std::function<void(StringRef, mlir::ModuleOp)> afterPhase;
 };

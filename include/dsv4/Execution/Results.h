@@ -56,8 +56,9 @@ std::optional<Difference> compareTensors(const TensorRef &lhs,
                                          const TensorRef &rhs);
 
 /// Whether a result of a run on several ranks agrees with that of one rank:
-/// scalars are sums over ranks and may differ by 1e-12 (f64) or 1e-6 of their
-/// size, everything else must be equal in every bit.
+/// scalars and gradients are sums over ranks and may differ by 1e-12 (f64) of
+/// their size, in narrower types scalars by 1e-6 and gradients by 1e-4;
+/// everything else must be equal in every bit.
 bool isRankCountInvariant(const ResultTensor &oneRank, const Difference &diff);
 
 } // namespace mlir::dsv4

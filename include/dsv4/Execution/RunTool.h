@@ -37,6 +37,7 @@ struct RunToolOptions {
   std::optional<std::string> mesh;
   std::optional<std::string> fsdpAxes;
   std::optional<int64_t> prefetchDepth;
+  bool gradients = false;
   bool compareOneRank = false;
   bool checkNaN = false;
   bool measureMemory = false;

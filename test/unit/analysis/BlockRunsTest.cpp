@@ -103,6 +103,15 @@ TEST_F(BlockRunsTest, SplitsWhereTheBlockChanges) {
             (Texts{": t.a t.b", "m.1: t.c t.d", "m.11: t.e", ": t.f", "m.1: t.g"}));
 }
 
+TEST_F(BlockRunsTest, SplitsWhereTheDirectionChanges) {
+  EXPECT_EQ(getRuns(R"(
+    "t.a"() {dsv4.path = "m.1.x"} : () -> ()
+    "t.b"() {dsv4.path = "m.1.y", dsv4.direction = "forward"} : () -> ()
+    "t.c"() {dsv4.path = "m.1.y", dsv4.direction = "backward"} : () -> ()
+    "t.d"() {dsv4.path = "m.1.x", dsv4.direction = "backward"} : () -> ())"),
+            (Texts{"m.1: t.a t.b", "m.1: t.c t.d"}));
+}
+
 TEST_F(BlockRunsTest, ConstantsBelongToTheRunAroundThem) {
   EXPECT_EQ(getRuns(R"(
     "t.a"() {dsv4.path = "m.1"} : () -> ()

@@ -66,6 +66,14 @@ TEST(ResultsTest, FirstNaN) {
   EXPECT_EQ(formatPosition({}, 0), "[]");
 }
 
+TEST(ResultsTest, GradientsDependOnTheNumberOfRanksByTheirLargestEntry) {
+  ResultTensor gradient = makeDoubles({0.5, -20.0});
+  EXPECT_FALSE(isRankCountInvariant(gradient, {1e-11, false}));
+  gradient.name = "grad/model.w";
+  EXPECT_TRUE(isRankCountInvariant(gradient, {1e-11, false}));
+  EXPECT_FALSE(isRankCountInvariant(gradient, {1e-10, false}));
+}
+
 TEST(ResultsTest, OnlyScalarsMayDependOnTheNumberOfRanks) {
   ResultTensor loss = makeResult<double>(TensorType::F64, {}, {5.0});
   EXPECT_TRUE(isRankCountInvariant(loss, {1e-13, false}));
