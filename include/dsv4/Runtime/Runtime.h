@@ -193,7 +193,7 @@ typedef struct dsv4rt_peer {
 typedef struct dsv4rt_config {
   uint32_t struct_size;  /* sizeof(dsv4rt_config) */
   int32_t log_level;     /* 0 = default (warnings), 1 = silent, 2 = warnings */
-  const char *backend;   /* NULL or "host" */
+  const char *backend;   /* host_run: NULL or "host"; process_run: "mpi" */
   int32_t rank;          /* ignored by dsv4rt_host_run */
   int32_t world_size;    /* 0, or equal to nranks of dsv4rt_host_run */
   int64_t op_timeout_ms; /* per wait; 0 = 600000, negative = none */
@@ -243,6 +243,19 @@ typedef int32_t (*dsv4rt_rank_fn)(dsv4rt_world *world, void *arg);
  * behind and the call returns the failure; the process should then end. */
 DSV4RT_API int32_t dsv4rt_host_run(int32_t nranks, const dsv4rt_config *config,
                                    dsv4rt_rank_fn fn, void *arg);
+
+/* Codes with which dsv4rt_process_run ends the process: this plus the status. */
+#define DSV4RT_EXIT_BASE 80
+
+/* Run `fn` as one rank of a job of processes, which the backend's launcher has
+ * started, on the calling thread, and leave the job when all ranks have
+ * returned. The backend is a plugin, libdsv4rt_NAME.so beside this library.
+ * Once per process. A job that cannot be joined gives a status. A failure of a
+ * running job does not return: each rank that the control plane reaches prints
+ * the text, at the latest exit_timeout_ms later, and ends with
+ * `_exit(DSV4RT_EXIT_BASE + status)`; engines cannot be left in order then. */
+DSV4RT_API int32_t dsv4rt_process_run(const dsv4rt_config *config,
+                                      dsv4rt_rank_fn fn, void *arg);
 
 /* Report a failure of this rank: its status becomes `status` (E_* code), that
  * of the other ranks E_REMOTE, the text "rank R: text". Returns the status
