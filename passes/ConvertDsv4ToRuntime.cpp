@@ -22,7 +22,8 @@
 // into attributes of the module:
 //
 //   dsv4.axis_names, dsv4.axis_sizes, dsv4.groups, dsv4.sites, dsv4.arguments,
-//   dsv4.state_bytes, dsv4.work_bytes, dsv4.work_bytes_lower_bound
+//   dsv4.state_bytes, dsv4.work_bytes, dsv4.work_bytes_lower_bound,
+//   dsv4.work_buffers
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,6 +41,45 @@ namespace mlir::dsv4 {
 
 using namespace mlir;
 using namespace mlir::dsv4;
+
+/// Names that the lowered program and the runtime give.
+static bool isReservedName(StringRef name) {
+  return name == "dsv4_step" || name.starts_with("dsv4rt_");
+}
+
+/// Calls and launches go to private functions with a body.
+static LogicalResult checkCallee(Operation *op, StringRef verb,
+                                 FlatSymbolRefAttr name, func::FuncOp entry) {
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, name);
+  if (!callee || callee.isDeclaration())
+    return op->emitOpError() << verb << " " << name << ", which has no body";
+  if (callee == entry)
+    return op->emitOpError() << verb << " " << name
+                             << ", the public function, expected a private one";
+  if (isa<func::CallOp>(op) && callee->hasAttr(kKernelAttr))
+    return op->emitOpError() << verb << " kernel " << name
+                             << ", expected a dsv4.launch of it";
+  return success();
+}
+
+/// What would leave a module that does not verify, or calls without a target.
+static LogicalResult checkSymbols(mlir::ModuleOp module, func::FuncOp entry) {
+  for (Operation &op : *module.getBody()) {
+    auto symbol = dyn_cast<SymbolOpInterface>(op);
+    if (symbol && &op != entry.getOperation() && isReservedName(symbol.getName()))
+      return op.emitOpError() << "has the name @" << symbol.getName()
+                              << ", which the lowered program gives";
+  }
+  WalkResult walk = module.walk([&](Operation *op) {
+    LogicalResult result = success();
+    if (auto call = dyn_cast<func::CallOp>(op))
+      result = checkCallee(op, "calls", call.getCalleeAttr(), entry);
+    else if (auto launch = dyn_cast<LaunchOp>(op))
+      result = checkCallee(op, "launches", launch.getKernelAttr(), entry);
+    return failed(result) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
 
 /// The one public function; blocks are private.
 static FailureOr<func::FuncOp> findEntry(mlir::ModuleOp module) {
@@ -74,13 +114,21 @@ struct ConvertDsv4ToRuntime
     if (failed(entry))
       return signalPassFailure();
     FailureOr<ProgramTables> tables = ProgramTables::create(*entry);
-    if (failed(tables) || failed(lowerStep(*entry, *tables)) ||
-        failed(lowerKernels()))
+    if (failed(tables) || failed(checkSymbols(module, *entry)))
       return signalPassFailure();
+    // What cannot be lowered shows when much has been: go back to this then.
+    OwningOpRef<mlir::ModuleOp> before = module.clone();
+    if (failed(lowerStep(*entry, *tables)) || failed(lowerKernels())) {
+      restore(*before);
+      return signalPassFailure();
+    }
     tables->writeTo(module);
   }
 
 private:
+  void restore(mlir::ModuleOp before) {
+    getOperation().getBodyRegion().takeBody(before.getBodyRegion());
+  }
   LogicalResult lowerKernels();
 };
 } // namespace

@@ -279,7 +279,8 @@ def PlanArenaPass : Pass<"dsv4-plan-arena", "::mlir::ModuleOp"> {
   let description = [{
     Intervals of last use over straight-line code, packed greedily by size; first each block's scratch, then the values of
     the main function, where a call occupies its block's scratch. Replaces `memref.alloc` by `memref.view` of an arena argument.
-    The peak is `dsv4.work_bytes` on the public function, next to the lower bound `dsv4.work_bytes_lower_bound`.
+    The peak is `dsv4.work_bytes` on the public function, next to the lower bound `dsv4.work_bytes_lower_bound`
+    and `dsv4.work_buffers`: offset and bytes of every buffer in the arena, those of called functions included.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }

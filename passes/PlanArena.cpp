@@ -48,6 +48,9 @@ struct FunctionPlan {
   ArenaPlan plan;
 };
 
+/// A range of an arena: offset and size in bytes.
+using ByteRange = std::pair<int64_t, int64_t>;
+
 } // namespace
 
 /// Nothing for more than 2^62 bytes.
@@ -187,17 +190,6 @@ static void addArena(FunctionPlan &plan, StringRef attribute) {
   applyPlan(plan, function.getArguments().back());
 }
 
-/// Gives every call of the function the scratch that it needs, allocated by the
-/// caller and so placed with the caller's buffers.
-static void passScratch(func::FuncOp function, ArrayRef<func::CallOp> calls) {
-  auto type = cast<MemRefType>(function.getArgumentTypes().back());
-  for (func::CallOp call : calls) {
-    OpBuilder builder(call);
-    Value scratch = memref::AllocOp::create(builder, call.getLoc(), type);
-    call.getOperandsMutable().append(scratch);
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
@@ -209,10 +201,47 @@ struct PlanArena : dsv4::impl::PlanArenaPassBase<PlanArena> {
 private:
   LogicalResult visit(func::FuncOp function);
 
+  void passScratch(func::FuncOp function);
+  SmallVector<ByteRange> findRanges(FunctionPlan &plan);
+
   DenseMap<StringAttr, SmallVector<func::CallOp>> callsOf;
+  DenseMap<StringAttr, SmallVector<ByteRange>> rangesOf;
+  DenseMap<Operation *, StringAttr> calleeOfScratch;
   llvm::SetVector<Operation *> done, open;
 };
 } // namespace
+
+/// Gives every call of the function the scratch that it needs, allocated by the
+/// caller and so placed with the caller's buffers.
+void PlanArena::passScratch(func::FuncOp function) {
+  auto type = cast<MemRefType>(function.getArgumentTypes().back());
+  for (func::CallOp call : callsOf[function.getSymNameAttr()]) {
+    OpBuilder builder(call);
+    auto scratch = memref::AllocOp::create(builder, call.getLoc(), type);
+    call.getOperandsMutable().append(scratch.getResult());
+    calleeOfScratch[scratch] = function.getSymNameAttr();
+  }
+}
+
+/// Where the function's buffers lie in its arena: a scratch counts as the
+/// buffers of its callee, so that the padding between them belongs to none.
+SmallVector<ByteRange> PlanArena::findRanges(FunctionPlan &plan) {
+  SmallVector<ByteRange> ranges;
+  for (auto [op, offset] : llvm::zip(plan.allocs, plan.plan.offsets)) {
+    if (op->use_empty())
+      continue;
+    auto callee = calleeOfScratch.find(op);
+    if (callee == calleeOfScratch.end())
+      ranges.push_back({offset, *findBytes(op.getType())});
+    else
+      for (auto [inner, bytes] : rangesOf[callee->second])
+        ranges.push_back({offset + inner, bytes});
+  }
+  llvm::sort(ranges);
+  ranges.erase(llvm::unique(ranges), ranges.end());
+  return ranges;
+}
+
 
 /// Places callees first; a function that calls itself has no bound.
 LogicalResult PlanArena::visit(func::FuncOp function) {
@@ -233,16 +262,22 @@ LogicalResult PlanArena::visit(func::FuncOp function) {
   if (failed(plan))
     return failure();
   OpBuilder builder(function.getContext());
+  SmallVector<ByteRange> ranges = findRanges(*plan);
   if (function.isPrivate()) {
     if (plan->plan.peak > 0) {
       addArena(*plan, kScratchAttr);
-      passScratch(function, callsOf[function.getSymNameAttr()]);
+      rangesOf[function.getSymNameAttr()] = ranges;
+      passScratch(function);
     }
   } else {
     addArena(*plan, kWorkAttr);
     function->setAttr(kWorkBytesAttr, builder.getI64IntegerAttr(plan->plan.peak));
     function->setAttr(kWorkBoundAttr,
                       builder.getI64IntegerAttr(plan->plan.lowerBound));
+    SmallVector<int64_t> numbers;
+    for (auto [offset, bytes] : ranges)
+      numbers.append({offset, bytes});
+    function->setAttr(kWorkBuffersAttr, builder.getDenseI64ArrayAttr(numbers));
   }
   open.remove(function);
   done.insert(function);
@@ -251,6 +286,8 @@ LogicalResult PlanArena::visit(func::FuncOp function) {
 
 void PlanArena::runOnOperation() {
   callsOf.clear();
+  rangesOf.clear();
+  calleeOfScratch.clear();
   done.clear();
   open.clear();
   for (auto function : getOperation().getOps<func::FuncOp>())

@@ -49,7 +49,9 @@ static_assert(sizeof(dsv4rt_site) == 48, "layout is part of the interface");
 static_assert(sizeof(dsv4rt_group_desc) == 16,
               "layout is part of the interface");
 static_assert(sizeof(dsv4rt_argument) == 40, "layout is part of the interface");
-static_assert(sizeof(dsv4rt_module_desc) == 136,
+static_assert(sizeof(dsv4rt_module_desc) == 152,
+              "layout is part of the interface");
+static_assert(sizeof(dsv4rt_work_buffer) == 16,
               "layout is part of the interface");
 static_assert(sizeof(dsv4rt_peer) == 24, "layout is part of the interface");
 static_assert(sizeof(dsv4rt_config) == 56, "layout is part of the interface");

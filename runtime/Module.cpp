@@ -203,3 +203,51 @@ int32_t dsv4rt_module_touched_bytes(const dsv4rt_module *module, uint64_t begin,
   *touched_end = module->arenas[DSV4RT_ARENA_WORK].findTouchedEnd(begin, end);
   return DSV4RT_OK;
 }
+
+/// The first gap between `buffers`, or after them, in which a byte changed: the
+/// end of its highest changed byte; 0 if there is none.
+static uint64_t findStrayEnd(const Arena &arena,
+                             std::vector<dsv4rt_work_buffer> buffers) {
+  std::sort(buffers.begin(), buffers.end(),
+            [](const dsv4rt_work_buffer &a, const dsv4rt_work_buffer &b) {
+              return a.offset < b.offset;
+            });
+  buffers.push_back({arena.getSize(), 0});
+  uint64_t planned = 0;
+  for (const dsv4rt_work_buffer &buffer : buffers) {
+    if (buffer.offset > planned) {
+      uint64_t end = arena.findTouchedEnd(planned, buffer.offset);
+      if (end != planned)
+        return end;
+    }
+    planned = std::max(planned, buffer.offset + buffer.bytes);
+  }
+  return 0;
+}
+
+int32_t dsv4rt_module_measure_work(dsv4rt_module *module,
+                                   uint64_t *measured_end) {
+  if (!module || !measured_end)
+    return DSV4RT_E_INVALID;
+  const Arena &arena = module->arenas[DSV4RT_ARENA_WORK];
+  if (uint64_t end = findStrayEnd(arena, module->workBuffers)) {
+    std::string text = "byte " + std::to_string(end - 1) +
+                       " of the work arena changed, which lies in no planned "
+                       "buffer";
+    return dsv4rt_raise(module->world, DSV4RT_E_MODULE, text.c_str());
+  }
+  std::vector<dsv4rt_work_buffer> buffers = module->workBuffers;
+  std::sort(buffers.begin(), buffers.end(),
+            [](const dsv4rt_work_buffer &a, const dsv4rt_work_buffer &b) {
+              return a.offset + a.bytes > b.offset + b.bytes;
+            });
+  *measured_end = 0;
+  for (const dsv4rt_work_buffer &buffer : buffers) {
+    uint64_t end = buffer.offset + buffer.bytes;
+    if (arena.findTouchedEnd(buffer.offset, end) != buffer.offset) {
+      *measured_end = end;
+      break;
+    }
+  }
+  return DSV4RT_OK;
+}

@@ -72,6 +72,7 @@ struct dsv4rt_module {
   std::vector<dsv4::rt::Group> groups;
   std::vector<dsv4rt_site> sites;
   std::vector<dsv4rt_argument> arguments;
+  std::vector<dsv4rt_work_buffer> workBuffers;
   std::vector<dsv4::rt::SiteCounters> counters;
   /// Argument lists of start_v, kept to avoid allocation in a step.
   std::vector<dsv4::rt::Operation> scratch;

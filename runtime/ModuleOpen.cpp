@@ -69,12 +69,15 @@ Verdict checkHeader(const dsv4rt_module_desc *desc) {
                                  std::to_string(DSV4RT_ABI_MINOR)};
   if ((desc->n_groups && desc->group_size < sizeof(dsv4rt_group_desc)) ||
       (desc->n_sites && desc->site_size < sizeof(dsv4rt_site)) ||
-      (desc->n_arguments && desc->argument_size < sizeof(dsv4rt_argument)))
+      (desc->n_arguments && desc->argument_size < sizeof(dsv4rt_argument)) ||
+      (desc->n_work_buffers &&
+       desc->work_buffer_size < sizeof(dsv4rt_work_buffer)))
     return {DSV4RT_E_INVALID, "element size of a table is too small"};
   bool missing = (desc->n_axes && !desc->axis_sizes) ||
                  (desc->n_groups && !desc->groups) ||
                  (desc->n_sites && !desc->sites) ||
-                 (desc->n_arguments && !desc->arguments);
+                 (desc->n_arguments && !desc->arguments) ||
+                 (desc->n_work_buffers && !desc->work_buffers);
   if (missing || desc->n_axes > 32)
     return {DSV4RT_E_INVALID, "a table is NULL or has more than 32 axes"};
   return {};
@@ -159,6 +162,21 @@ Verdict checkArgument(const dsv4rt_module_desc &desc,
   return {};
 }
 
+Verdict checkWorkBuffers(const dsv4rt_module &module) {
+  uint64_t size = module.desc->work_bytes;
+  for (size_t i = 0; i < module.workBuffers.size(); ++i) {
+    const dsv4rt_work_buffer &buffer = module.workBuffers[i];
+    if (buffer.offset > size || buffer.bytes > size - buffer.offset)
+      return {DSV4RT_E_INVALID,
+              "work buffer " + std::to_string(i) + ": " +
+                  std::to_string(buffer.bytes) + " bytes at " +
+                  std::to_string(buffer.offset) +
+                  " do not fit the work arena of " + std::to_string(size) +
+                  " bytes"};
+  }
+  return {};
+}
+
 Verdict readTables(dsv4rt_module &module) {
   const dsv4rt_module_desc &desc = *module.desc;
   std::vector<dsv4rt_group_desc> groups =
@@ -182,7 +200,9 @@ Verdict readTables(dsv4rt_module &module) {
   for (const dsv4rt_argument &argument : module.arguments)
     if (Verdict verdict = checkArgument(desc, argument))
       return verdict;
-  return {};
+  module.workBuffers =
+      copyTable(desc.work_buffers, desc.n_work_buffers, desc.work_buffer_size);
+  return checkWorkBuffers(module);
 }
 
 Verdict checkLocally(dsv4rt_module &module) {

@@ -44,6 +44,7 @@ private:
                              function_ref<LogicalResult(const Entry &)> read);
 
   LogicalResult readMesh();
+  LogicalResult readWorkBuffers();
   LogicalResult readGroup(const Entry &entry);
   LogicalResult readSite(const Entry &entry);
   LogicalResult readArgument(const Entry &entry);

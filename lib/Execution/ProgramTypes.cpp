@@ -111,4 +111,7 @@ ProgramDescriptor::ProgramDescriptor(const Program &program) {
   desc.arguments = arguments.data();
   desc.state_bytes = program.stateBytes;
   desc.work_bytes = program.workBytes;
+  desc.n_work_buffers = program.workBuffers.size();
+  desc.work_buffer_size = sizeof(dsv4rt_work_buffer);
+  desc.work_buffers = program.workBuffers.data();
 }

@@ -12,6 +12,7 @@
 
 #include "ProgramReader.h"
 
+#include "dsv4/Analysis/ArenaPlan.h"
 #include "dsv4/IR/Dsv4Dialect.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -212,6 +213,31 @@ LogicalResult ProgramReader::readSite(const Entry &entry) {
   return success();
 }
 
+/// Pairs of offset and size in bytes.
+LogicalResult ProgramReader::readWorkBuffers() {
+  auto ranges = get<DenseI64ArrayAttr>(root, kWorkBuffersAttr,
+                                       "an array of 64-bit integers");
+  if (failed(ranges))
+    return failure();
+  ArrayRef<int64_t> values = *ranges;
+  if (values.size() % 2 != 0)
+    return module.emitError() << "'" << kWorkBuffersAttr
+                              << "' must hold pairs of offset and bytes, got "
+                              << values.size() << " numbers";
+  for (size_t i = 0; i < values.size(); i += 2) {
+    int64_t offset = values[i], bytes = values[i + 1];
+    int64_t size = program.workBytes;
+    if (offset < 0 || bytes < 0 || offset > size || bytes > size - offset)
+      return module.emitError()
+             << "'" << kWorkBuffersAttr << "' must lie in the " << size
+             << " bytes of the work arena, got " << bytes << " bytes at "
+             << offset;
+    program.workBuffers.push_back(
+        {static_cast<uint64_t>(offset), static_cast<uint64_t>(bytes)});
+  }
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // The whole
 //===----------------------------------------------------------------------===//
@@ -257,6 +283,8 @@ FailureOr<Program> ProgramReader::read() {
   program.stateBytes = *state;
   program.workBytes = *work;
   program.workBytesLowerBound = *bound;
+  if (failed(readWorkBuffers()))
+    return failure();
   if (failed(forEachEntry("dsv4.groups",
                           [&](const Entry &e) { return readGroup(e); })) ||
       failed(forEachEntry(kSitesAttr,

@@ -132,8 +132,7 @@ int32_t RankRun::measureWork() {
   if (!job.options.measureMemory)
     return DSV4RT_OK;
   uint64_t end = 0;
-  if (int32_t status =
-          dsv4rt_module_touched_bytes(module, 0, job.program.workBytes, &end))
+  if (int32_t status = dsv4rt_module_measure_work(module, &end))
     return status;
   std::lock_guard<std::mutex> lock(job.mutex);
   std::optional<uint64_t> &measured = job.outcome.measuredWorkBytes;

@@ -38,9 +38,10 @@ FailureOr<ProgramTables> ProgramTables::create(func::FuncOp entry) {
   tables.axisSizes = tables.mesh.getAxisSizesAttr();
   tables.workBytes = entry->getAttrOfType<IntegerAttr>(kWorkBytesAttr);
   tables.workBound = entry->getAttrOfType<IntegerAttr>(kWorkBoundAttr);
+  tables.workBuffers = entry->getAttrOfType<DenseI64ArrayAttr>(kWorkBuffersAttr);
   unsigned last = entry.getNumArguments();
-  if (!tables.workBytes || !tables.workBound || last == 0 ||
-      !entry.getArgAttr(last - 1, kWorkAttr))
+  if (!tables.workBytes || !tables.workBound || !tables.workBuffers ||
+      last == 0 || !entry.getArgAttr(last - 1, kWorkAttr))
     return entry.emitOpError() << "has no work arena: run -dsv4-plan-arena first";
   if (failed(tables.addArguments(entry)))
     return failure();
@@ -184,6 +185,7 @@ void ProgramTables::writeTo(mlir::ModuleOp module) const {
   module->setAttr("dsv4.sites", builder.getArrayAttr(sites));
   module->setAttr("dsv4.arguments", builder.getArrayAttr(arguments));
   module->setAttr("dsv4.state_bytes", builder.getI64IntegerAttr(stateBytes));
+  module->setAttr(kWorkBuffersAttr, workBuffers);
   module->setAttr(kWorkBytesAttr, workBytes);
   module->setAttr(kWorkBoundAttr, workBound);
 }

@@ -53,6 +53,7 @@ private:
   SmallVector<int64_t> offsets;
   int64_t stateBytes = 0;
   IntegerAttr workBytes, workBound;
+  DenseI64ArrayAttr workBuffers;
 };
 
 } // namespace mlir::dsv4

@@ -33,7 +33,7 @@ module @views {
     return
   }
   func.func @forward(%work: memref<4096xi8> {dsv4.work})
-      attributes {dsv4.work_bytes = 4096 : i64, dsv4.work_bytes_lower_bound = 4096 : i64} {
+      attributes {dsv4.work_buffers = array<i64: 0, 4096>, dsv4.work_bytes = 4096 : i64, dsv4.work_bytes_lower_bound = 4096 : i64} {
     %c64 = arith.constant 64 : index
     %v = memref.view %work[%c64][] : memref<4096xi8> to memref<16x16xf32>
     %s = memref.subview %v[4, 3] [4, 2] [2, 2] : memref<16x16xf32> to memref<4x2xf32, strided<[32, 2], offset: 67>>
@@ -76,7 +76,7 @@ module @dynamic {
     return
   }
   func.func @forward(%work: memref<640xi8> {dsv4.work})
-      attributes {dsv4.work_bytes = 640 : i64, dsv4.work_bytes_lower_bound = 640 : i64} {
+      attributes {dsv4.work_buffers = array<i64: 0, 640>, dsv4.work_bytes = 640 : i64, dsv4.work_bytes_lower_bound = 640 : i64} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %x = memref.view %work[%c0][] : memref<640xi8> to memref<4x8x10xbf16>
@@ -118,7 +118,7 @@ module @axes {
     return
   }
   func.func @forward(%work: memref<64xi8> {dsv4.work})
-      attributes {dsv4.work_bytes = 64 : i64, dsv4.work_bytes_lower_bound = 64 : i64} {
+      attributes {dsv4.work_buffers = array<i64: 0, 64>, dsv4.work_bytes = 64 : i64, dsv4.work_bytes_lower_bound = 64 : i64} {
     %0 = dsv4.axis_index @mesh ["cp", "dp_shard"]
     %1 = dsv4.axis_index @mesh []
     %2 = arith.addi %0, %1 : index

@@ -23,7 +23,7 @@
 // CHECK-SAME:      {class = "parameter", count = 16 : i64, dtype = f32, group = 0 : i64, location = "u", op = "all_gather", redop = "sum"},
 // CHECK-SAME:      {class = "scalar", count = 16 : i64, dtype = f32, group = 1 : i64, location = "m.layers.0", op = "all_reduce", redop = "max"},
 // CHECK-SAME:      {class = "sequence", count = 16 : i64, dtype = f32, group = 0 : i64, location = "main", op = "reduce_scatter", redop = "sum"}],
-// CHECK-SAME:    dsv4.state_bytes = 320 : i64, dsv4.work_bytes = 4096 : i64, dsv4.work_bytes_lower_bound = 4000 : i64} {
+// CHECK-SAME:    dsv4.state_bytes = 320 : i64, dsv4.work_buffers = array<i64: 0, 4096>, dsv4.work_bytes = 4096 : i64, dsv4.work_bytes_lower_bound = 4000 : i64} {
 
 // Arguments are places in the state, the arena is the third pointer. Counts are
 // those of the source, for a reduce-scatter those of the destination. A wait
@@ -79,7 +79,7 @@ module @tables {
                      %p: memref<17xbf16> {dsv4.param = "m.p"},
                      %y: memref<16xf32> {dsv4.result = "y"},
                      %work: memref<4096xi8> {dsv4.work})
-      attributes {dsv4.work_bytes = 4096 : i64, dsv4.work_bytes_lower_bound = 4000 : i64} {
+      attributes {dsv4.work_buffers = array<i64: 0, 4096>, dsv4.work_bytes = 4096 : i64, dsv4.work_bytes_lower_bound = 4000 : i64} {
     %c256 = arith.constant 256 : index
     %g = memref.view %work[%c256][] : memref<4096xi8> to memref<128xf32>
     %t0 = dsv4.all_gather_start parameter %s into %g on @mesh ["dp_shard", "cp"] {unit = @u} : memref<16xf32> into memref<128xf32>
@@ -120,7 +120,7 @@ module @calls {
     return
   }
   func.func @forward(%x: memref<16xf32> {dsv4.batch = "x"}, %work: memref<64xi8> {dsv4.work})
-      attributes {dsv4.work_bytes = 64 : i64, dsv4.work_bytes_lower_bound = 64 : i64} {
+      attributes {dsv4.work_buffers = array<i64: 0, 64>, dsv4.work_bytes = 64 : i64, dsv4.work_bytes_lower_bound = 64 : i64} {
     %c7 = arith.constant 7 : index
     call @block(%x, %c7, %work) : (memref<16xf32>, index, memref<64xi8>) -> ()
     return
@@ -168,7 +168,7 @@ module @launch {
   dsv4.mesh @mesh ["cp" = 2]
   func.func @forward(%a: memref<4xf32> {dsv4.batch = "a"}, %b: memref<8xbf16> {dsv4.batch = "b"},
                      %work: memref<192xi8> {dsv4.work})
-      attributes {dsv4.work_bytes = 192 : i64, dsv4.work_bytes_lower_bound = 192 : i64} {
+      attributes {dsv4.work_buffers = array<i64: 0, 192>, dsv4.work_bytes = 192 : i64, dsv4.work_bytes_lower_bound = 192 : i64} {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %c128 = arith.constant 128 : index

@@ -8,7 +8,7 @@
 
 // CHECK-LABEL: func.func @reuse(
 // CHECK-SAME:    %[[X:[^:]*]]: memref<16xf32>, %[[Y:[^:]*]]: memref<16xf32> {dsv4.result = "y"}, %[[WORK:[^:]*]]: memref<128xi8> {dsv4.work})
-// CHECK-SAME:    attributes {dsv4.work_bytes = 128 : i64, dsv4.work_bytes_lower_bound = 128 : i64}
+// CHECK-SAME:    attributes {dsv4.work_buffers = array<i64: 0, 64, 64, 64>, dsv4.work_bytes = 128 : i64, dsv4.work_bytes_lower_bound = 128 : i64}
 // CHECK-NEXT:    %[[OA:.*]] = arith.constant 0 : index
 // CHECK-NEXT:    %[[A:.*]] = memref.view %[[WORK]][%[[OA]]][] : memref<128xi8> to memref<16xf32>
 // CHECK-NEXT:    %[[OB:.*]] = arith.constant 64 : index
@@ -43,7 +43,7 @@ func.func @reuse(%x: memref<16xf32>, %y: memref<16xf32> {dsv4.result = "y"}) {
 // the first buffer, so nothing may lie there.
 
 // CHECK-LABEL: func.func @views(
-// CHECK-SAME:    dsv4.work_bytes = 192 : i64, dsv4.work_bytes_lower_bound = 192 : i64
+// CHECK-SAME:    dsv4.work_buffers = array<i64: 0, 64, 64, 64, 128, 64>, dsv4.work_bytes = 192 : i64, dsv4.work_bytes_lower_bound = 192 : i64
 // CHECK:         %[[OA:.*]] = arith.constant 0 : index
 // CHECK-NEXT:    memref.view %{{.*}}[%[[OA]]]
 // CHECK:         %[[OB:.*]] = arith.constant 64 : index
@@ -72,7 +72,7 @@ func.func @views(%x: memref<16xf32>) {
 // made meanwhile lies elsewhere, what is made afterwards where the source was.
 
 // CHECK-LABEL: func.func @in_flight(
-// CHECK-SAME:    dsv4.work_bytes = 256 : i64, dsv4.work_bytes_lower_bound = 256 : i64
+// CHECK-SAME:    dsv4.work_buffers = array<i64: 0, 128, 128, 64, 192, 64>, dsv4.work_bytes = 256 : i64, dsv4.work_bytes_lower_bound = 256 : i64
 // CHECK:         %[[OS:.*]] = arith.constant 128 : index
 // CHECK-NEXT:    %[[S:.*]] = memref.view %{{.*}}[%[[OS]]][]
 // CHECK:         %[[OG:.*]] = arith.constant 0 : index
@@ -109,11 +109,12 @@ func.func @in_flight(%x: memref<16xf32>) {
 // A private function takes its buffers as a scratch argument, each call gives
 // it one that is occupied during the call: both calls use the same place. A
 // function without buffers gets none. Callees may stand behind their callers,
-// and scratch of a nested call is part of its caller's.
+// and scratch of a nested call is part of its caller's. The list of buffers has
+// those of the callees, once.
 
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME:    %[[X:[^:]*]]: memref<16xf32>, %[[WORK:[^:]*]]: memref<256xi8> {dsv4.work})
-// CHECK-SAME:    attributes {dsv4.work_bytes = 256 : i64, dsv4.work_bytes_lower_bound = 256 : i64}
+// CHECK-SAME:    attributes {dsv4.work_buffers = array<i64: 0, 64, 64, 64, 128, 64, 192, 64>, dsv4.work_bytes = 256 : i64, dsv4.work_bytes_lower_bound = 256 : i64}
 // CHECK:         %[[OA:.*]] = arith.constant 192 : index
 // CHECK-NEXT:    %[[A:.*]] = memref.view %[[WORK]][%[[OA]]][] : memref<256xi8> to memref<16xf32>
 // CHECK-NEXT:    %[[O1:.*]] = arith.constant 0 : index
@@ -166,7 +167,7 @@ func.func private @none(%x: memref<16xf32>) {
 // in the whole loop.
 
 // CHECK-LABEL: func.func @sizes(
-// CHECK-SAME:    %{{[^:]*}}: memref<384xi8> {dsv4.work}) attributes {dsv4.work_bytes = 384 : i64, dsv4.work_bytes_lower_bound = 384 : i64}
+// CHECK-SAME:    %{{[^:]*}}: memref<384xi8> {dsv4.work}) attributes {dsv4.work_buffers = array<i64: 0, 0, 0, 130, 192, 65, 320, 8>, dsv4.work_bytes = 384 : i64, dsv4.work_bytes_lower_bound = 384 : i64}
 // CHECK:         memref.view %{{.*}} : memref<384xi8> to memref<65xi1>
 // CHECK:         memref.view %{{.*}} : memref<384xi8> to memref<65xbf16>
 // CHECK:         memref.view %{{.*}} : memref<384xi8> to memref<0xf64>
@@ -236,7 +237,7 @@ func.func @nested_call(%n: index) {
 // CHECK:       func.func private @declaration()
 // CHECK:       func.func private @kernel(%{{[^,]*}}: memref<16xf32>) attributes {dsv4.kernel} {
 // CHECK-NEXT:    memref.alloc
-// CHECK:       func.func @empty(%{{[^,]*}}: memref<0xi8> {dsv4.work}) attributes {dsv4.work_bytes = 0 : i64, dsv4.work_bytes_lower_bound = 0 : i64} {
+// CHECK:       func.func @empty(%{{[^,]*}}: memref<0xi8> {dsv4.work}) attributes {dsv4.work_buffers = array<i64>, dsv4.work_bytes = 0 : i64, dsv4.work_bytes_lower_bound = 0 : i64} {
 // CHECK-NEXT:    return
 func.func private @declaration()
 func.func private @kernel(%a: memref<16xf32>) attributes {dsv4.kernel} {

@@ -15,7 +15,7 @@
 //--- status.mlir
 module attributes {
   dsv4.axis_names = ["cp"], dsv4.axis_sizes = array<i64: 2>, dsv4.groups = [], dsv4.sites = [], dsv4.arguments = [],
-  dsv4.state_bytes = 0, dsv4.work_bytes = 0, dsv4.work_bytes_lower_bound = 0} {
+  dsv4.state_bytes = 0, dsv4.work_buffers = array<i64: 0, 0>, dsv4.work_bytes = 0, dsv4.work_bytes_lower_bound = 0} {
   llvm.func @dsv4_step(%module: !llvm.ptr, %state: !llvm.ptr, %work: !llvm.ptr) -> i32 {
     %status = llvm.mlir.constant(7 : i32) : i32
     llvm.return %status : i32
@@ -29,7 +29,7 @@ module attributes {
   dsv4.axis_names = ["cp"], dsv4.axis_sizes = array<i64: 2>,
   dsv4.groups = [{axis_mask = 1, lane = 2, name = "cp"}],
   dsv4.sites = [{class = "sequence", count = 1, dtype = f64, group = 0, location = "layer", op = "all_reduce", redop = "sum"}],
-  dsv4.arguments = [], dsv4.state_bytes = 0, dsv4.work_bytes = 64, dsv4.work_bytes_lower_bound = 64} {
+  dsv4.arguments = [], dsv4.state_bytes = 0, dsv4.work_buffers = array<i64: 0, 64>, dsv4.work_bytes = 64, dsv4.work_bytes_lower_bound = 64} {
   llvm.func @dsv4rt_axis_index(!llvm.ptr, i32) -> i32
   llvm.func @dsv4rt_all_reduce_start(!llvm.ptr, i32, !llvm.ptr, !llvm.ptr, i64, i32) -> i64
   llvm.func @dsv4rt_wait(!llvm.ptr, i64, i32) -> i32
@@ -56,7 +56,7 @@ module attributes {
 module attributes {
   dsv4.axis_names = ["cp"], dsv4.axis_sizes = array<i64: 2>, dsv4.groups = [], dsv4.sites = [],
   dsv4.arguments = [{kind = "result", name = "loss", offset = 0, type = tensor<i32>}],
-  dsv4.state_bytes = 64, dsv4.work_bytes = 0, dsv4.work_bytes_lower_bound = 0} {
+  dsv4.state_bytes = 64, dsv4.work_buffers = array<i64: 0, 0>, dsv4.work_bytes = 0, dsv4.work_bytes_lower_bound = 0} {
   llvm.func @dsv4rt_axis_index(!llvm.ptr, i32) -> i32
   llvm.func @dsv4_step(%module: !llvm.ptr, %state: !llvm.ptr, %work: !llvm.ptr) -> i32 {
     %c0 = llvm.mlir.constant(0 : i32) : i32
@@ -70,7 +70,7 @@ module attributes {
 //--- memory.mlir
 module attributes {
   dsv4.axis_names = ["cp"], dsv4.axis_sizes = array<i64: 4096>, dsv4.groups = [], dsv4.sites = [], dsv4.arguments = [],
-  dsv4.state_bytes = 549755813888, dsv4.work_bytes = 549755813888, dsv4.work_bytes_lower_bound = 549755813888} {
+  dsv4.state_bytes = 549755813888, dsv4.work_buffers = array<i64: 0, 549755813888>, dsv4.work_bytes = 549755813888, dsv4.work_bytes_lower_bound = 549755813888} {
   llvm.func @dsv4_step(%module: !llvm.ptr, %state: !llvm.ptr, %work: !llvm.ptr) -> i32 {
     %c0 = llvm.mlir.constant(0 : i32) : i32
     llvm.return %c0 : i32
@@ -81,7 +81,7 @@ module attributes {
 //--- variable.mlir
 module attributes {
   dsv4.axis_names = [], dsv4.axis_sizes = array<i64>, dsv4.groups = [], dsv4.sites = [], dsv4.arguments = [],
-  dsv4.state_bytes = 0, dsv4.work_bytes = 0, dsv4.work_bytes_lower_bound = 0} {
+  dsv4.state_bytes = 0, dsv4.work_buffers = array<i64: 0, 0>, dsv4.work_bytes = 0, dsv4.work_bytes_lower_bound = 0} {
   llvm.mlir.global @counter(0 : i32) : i32
   llvm.func @dsv4_step(%module: !llvm.ptr, %state: !llvm.ptr, %work: !llvm.ptr) -> i32 {
     %address = llvm.mlir.addressof @counter : !llvm.ptr
@@ -94,7 +94,7 @@ module attributes {
 //--- callee.mlir
 module attributes {
   dsv4.axis_names = [], dsv4.axis_sizes = array<i64>, dsv4.groups = [], dsv4.sites = [], dsv4.arguments = [],
-  dsv4.state_bytes = 0, dsv4.work_bytes = 0, dsv4.work_bytes_lower_bound = 0} {
+  dsv4.state_bytes = 0, dsv4.work_buffers = array<i64: 0, 0>, dsv4.work_bytes = 0, dsv4.work_bytes_lower_bound = 0} {
   llvm.func @no_such_function() -> i32
   llvm.func @dsv4_step(%module: !llvm.ptr, %state: !llvm.ptr, %work: !llvm.ptr) -> i32 {
     %value = llvm.call @no_such_function() : () -> i32
@@ -107,7 +107,7 @@ module attributes {
 //--- step.mlir
 module attributes {
   dsv4.axis_names = [], dsv4.axis_sizes = array<i64>, dsv4.groups = [], dsv4.sites = [], dsv4.arguments = [],
-  dsv4.state_bytes = 0, dsv4.work_bytes = 0, dsv4.work_bytes_lower_bound = 0} {
+  dsv4.state_bytes = 0, dsv4.work_buffers = array<i64: 0, 0>, dsv4.work_bytes = 0, dsv4.work_bytes_lower_bound = 0} {
   llvm.func @dsv4_step(%module: !llvm.ptr) -> i32 {
     %c0 = llvm.mlir.constant(0 : i32) : i32
     llvm.return %c0 : i32

@@ -10,6 +10,7 @@
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 #include <cstdint>
 
 namespace mlir::dsv4 {
@@ -31,6 +32,10 @@ struct ArenaPlan {
   /// The most (aligned) bytes alive at one point: no plan can be smaller.
   int64_t lowerBound = 0;
 };
+
+/// Attribute of the public function, later of the module: where buffers lie in
+/// the work arena, as pairs of offset and size in bytes.
+inline constexpr llvm::StringLiteral kWorkBuffersAttr = "dsv4.work_buffers";
 
 /// Alignment of every buffer in an arena, in bytes.
 inline constexpr int64_t kArenaAlignment = 64;

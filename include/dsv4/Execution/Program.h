@@ -97,6 +97,8 @@ struct Program {
   uint64_t stateBytes = 0;
   uint64_t workBytes = 0;
   uint64_t workBytesLowerBound = 0;
+  /// Where buffers were planned in `work`.
+  std::vector<dsv4rt_work_buffer> workBuffers;
 
   Program() = default;
   Program(Program &&) = default;

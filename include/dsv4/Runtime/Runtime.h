@@ -155,6 +155,13 @@ typedef struct dsv4rt_argument {
   const int64_t *shape; /* `rank` sizes, row-major contiguous */
 } dsv4rt_argument;
 
+/* A range of the work arena that the compiler planned a buffer in. Ranges may
+ * overlap: their buffers live at different times. */
+typedef struct dsv4rt_work_buffer {
+  uint64_t offset; /* bytes from the start of the arena */
+  uint64_t bytes;
+} dsv4rt_work_buffer;
+
 /* Everything the runtime must know of a compiled module. The tables must stay
  * valid until the module is closed. `*_size` is sizeof the element as the
  * compiler knew it, so that elements can grow. */
@@ -178,6 +185,9 @@ typedef struct dsv4rt_module_desc {
   const dsv4rt_argument *arguments;
   uint64_t state_bytes; /* per rank */
   uint64_t work_bytes;  /* per rank */
+  uint32_t n_work_buffers;
+  uint32_t work_buffer_size; /* sizeof(dsv4rt_work_buffer) */
+  const dsv4rt_work_buffer *work_buffers;
 } dsv4rt_module_desc;
 
 /* One message of an exchange. Offsets and counts are elements of the site's
@@ -321,6 +331,11 @@ DSV4RT_API int32_t dsv4rt_module_fill_pattern(dsv4rt_module *module);
 DSV4RT_API int32_t dsv4rt_module_touched_bytes(const dsv4rt_module *module,
                                                uint64_t begin, uint64_t end,
                                                uint64_t *touched_end);
+/* After a step on a filled arena: the end of the highest planned buffer in which
+ * a byte changed, 0 when none did. E_MODULE when a byte changed that lies in no
+ * planned buffer; the text names it. */
+DSV4RT_API int32_t dsv4rt_module_measure_work(dsv4rt_module *module,
+                                              uint64_t *measured_end);
 
 /*--- Hot path: what compiled code calls -------------------------------------*/
 

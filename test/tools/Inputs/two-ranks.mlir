@@ -13,7 +13,7 @@ module @hand attributes {
     {kind = "result", name = "norm", offset = 640, type = tensor<f64>},
     {kind = "result", name = "padding", offset = 704, type = tensor<f64>},
     {kind = "result", name = "ids", offset = 768, type = tensor<1x64xi64>, global_type = tensor<2x64xi64>, layout = [["dp_shard"], []]}],
-  dsv4.state_bytes = 1280, dsv4.work_bytes = 128, dsv4.work_bytes_lower_bound = 128} {
+  dsv4.state_bytes = 1280, dsv4.work_buffers = array<i64: 0, 128>, dsv4.work_bytes = 128, dsv4.work_bytes_lower_bound = 128} {
   llvm.func @dsv4rt_all_gather_start(!llvm.ptr, i32, !llvm.ptr, !llvm.ptr, i64, i32) -> i64
   llvm.func @dsv4rt_wait(!llvm.ptr, i64, i32) -> i32
   llvm.func @dsv4rt_step_end(!llvm.ptr) -> i32

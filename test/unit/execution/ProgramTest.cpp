@@ -31,7 +31,7 @@ constexpr llvm::StringLiteral kTables = R"(module attributes {
      segments = [{name = "a", offset = 0, shape = [2, 4]},
                  {name = "b", offset = 8, shape = [4]}]},
     {kind = "result", name = "loss", offset = 128, type = tensor<f32>}],
-  dsv4.state_bytes = 192, dsv4.work_bytes = 64,
+  dsv4.state_bytes = 192, dsv4.work_buffers = array<i64: 0, 64>, dsv4.work_bytes = 64,
   dsv4.work_bytes_lower_bound = 64 } {})";
 
 class ProgramTest : public ::testing::Test {
@@ -106,6 +106,10 @@ TEST_F(ProgramTest, DescriptorHoldsTheTables) {
   EXPECT_EQ(desc.arguments[1].offset, 64u);
   EXPECT_EQ(desc.arguments[2].kind, uint32_t(DSV4RT_ARG_RESULT));
   EXPECT_EQ(desc.state_bytes, 192u);
+  ASSERT_EQ(desc.n_work_buffers, 1u);
+  EXPECT_EQ(desc.work_buffer_size, sizeof(dsv4rt_work_buffer));
+  EXPECT_EQ(desc.work_buffers[0].offset, 0u);
+  EXPECT_EQ(desc.work_buffers[0].bytes, 64u);
 }
 
 TEST_F(ProgramTest, HashDependsOnContentOnly) {
@@ -117,6 +121,18 @@ TEST_F(ProgramTest, HashDependsOnContentOnly) {
   EXPECT_EQ(one->hash, two->hash);
   EXPECT_EQ(one->hash, moved->hash);
   EXPECT_NE(one->hash, other->hash);
+}
+
+TEST_F(ProgramTest, RefusesWrongWorkBuffers) {
+  expectError("array<i64: 0, 64>", "array<i64: 0, 65>",
+              "'dsv4.work_buffers' must lie in the 64 bytes of the work arena, "
+              "got 65 bytes at 0");
+  expectError("array<i64: 0, 64>", "array<i64: -8, 64>",
+              "'dsv4.work_buffers' must lie in the 64 bytes of the work arena, "
+              "got 64 bytes at -8");
+  expectError("array<i64: 0, 64>", "array<i64: 0>",
+              "'dsv4.work_buffers' must hold pairs of offset and bytes, got 1 "
+              "numbers");
 }
 
 TEST_F(ProgramTest, RefusesWrongTables) {

@@ -291,6 +291,71 @@ TEST(ModuleTest, TouchedBytes) {
   EXPECT_EQ(outcome.status, DSV4RT_OK) << outcome.text;
 }
 
+// Buffers of 40 bytes at 0 and 64 and a longer one over the second; 104 to 127
+// and 200 to 255 are padding.
+static TestModule makePlannedModule() {
+  static const dsv4rt_work_buffer buffers[] = {{128, 72}, {0, 40}, {64, 40}};
+  TestModule module({1}, "tiny");
+  module.desc.work_bytes = 256;
+  module.desc.work_buffers = buffers;
+  module.desc.n_work_buffers = 3;
+  module.desc.work_buffer_size = sizeof(dsv4rt_work_buffer);
+  return module;
+}
+
+TEST(ModuleTest, MeasureWork) {
+  TestModule module = makePlannedModule();
+  Outcome outcome = runModule(1, module, [&](dsv4rt_module *opened) -> int32_t {
+    auto *work = static_cast<unsigned char *>(
+        dsv4rt_module_arena(opened, DSV4RT_ARENA_WORK));
+    uint64_t end = 1;
+    dsv4rt_module_fill_pattern(opened);
+    EXPECT_EQ(dsv4rt_module_measure_work(opened, &end), DSV4RT_OK);
+    EXPECT_EQ(end, 0u);
+    // The end of the buffer, not of the byte.
+    work[64] ^= 1;
+    EXPECT_EQ(dsv4rt_module_measure_work(opened, &end), DSV4RT_OK);
+    EXPECT_EQ(end, 104u);
+    work[199] ^= 1;
+    EXPECT_EQ(dsv4rt_module_measure_work(opened, &end), DSV4RT_OK);
+    EXPECT_EQ(end, 200u);
+    EXPECT_EQ(dsv4rt_module_measure_work(opened, nullptr), DSV4RT_E_INVALID);
+    return DSV4RT_OK;
+  });
+  EXPECT_EQ(outcome.status, DSV4RT_OK) << outcome.text;
+}
+
+TEST(ModuleTest, MeasureWorkFindsStrayBytes) {
+  for (unsigned stray : {40, 63, 104, 127, 200, 255}) {
+    TestModule module = makePlannedModule();
+    Outcome outcome =
+        runModule(1, module, [&](dsv4rt_module *opened) -> int32_t {
+          auto *work = static_cast<unsigned char *>(
+              dsv4rt_module_arena(opened, DSV4RT_ARENA_WORK));
+          uint64_t end = 0;
+          dsv4rt_module_fill_pattern(opened);
+          work[0] ^= 1;
+          work[stray] ^= 1;
+          return dsv4rt_module_measure_work(opened, &end);
+        });
+    EXPECT_EQ(outcome.status, DSV4RT_E_MODULE);
+    EXPECT_EQ(outcome.text, "rank 0: byte " + std::to_string(stray) +
+                                " of the work arena changed, which lies in no "
+                                "planned buffer");
+  }
+}
+
+TEST(ModuleTest, WorkBufferOutsideTheArena) {
+  TestModule module = makePlannedModule();
+  module.desc.work_bytes = 199;
+  Outcome outcome = runModule(1, module, [](dsv4rt_module *) { return 0; });
+  EXPECT_EQ(outcome.status, DSV4RT_E_INVALID);
+  EXPECT_NE(outcome.text.find("work buffer 0: 72 bytes at 128 do not fit the "
+                              "work arena of 199 bytes"),
+            std::string::npos)
+      << outcome.text;
+}
+
 // Two modules on one world; operations of both are in flight at once.
 TEST(ModuleTest, TwoModules) {
   TestModule one({2}, "one"), two({2}, "two");
