@@ -162,6 +162,25 @@ static void dropEquivalentResults(mlir::ModuleOp module) {
 }
 
 namespace {
+/// Module paths of calls, which bufferization builds anew without attributes.
+/// Calls stay in their order.
+class CallPaths {
+public:
+  explicit CallPaths(mlir::ModuleOp module) {
+    module.walk([&](func::CallOp call) { paths.push_back(call->getAttr(kPathAttr)); });
+  }
+  void restore(mlir::ModuleOp module) const {
+    ArrayRef<Attribute> left = paths;
+    module.walk([&](func::CallOp call) {
+      if (Attribute path = left.consume_front())
+        call->setAttr(kPathAttr, path);
+    });
+  }
+
+private:
+  SmallVector<Attribute> paths;
+};
+
 struct Bufferize : dsv4::impl::BufferizePassBase<Bufferize> {
   void runOnOperation() override {
     mlir::ModuleOp module = getOperation();
@@ -175,6 +194,7 @@ struct Bufferize : dsv4::impl::BufferizePassBase<Bufferize> {
     separateDestinations(module);
     llvm::for_each(entries, convertSignature);
 
+    CallPaths callPaths(module);
     IRRewriter rewriter(&getContext());
     bufferization::BufferizationState state;
     if (failed(bufferization::eliminateEmptyTensors(rewriter, module)) ||
@@ -182,6 +202,7 @@ struct Bufferize : dsv4::impl::BufferizePassBase<Bufferize> {
                                                         state)))
       return signalPassFailure();
     dropEquivalentResults(module);
+    callPaths.restore(module);
     OpPassManager cleanup(mlir::ModuleOp::getOperationName());
     cleanup.addPass(createCanonicalizerPass());
     cleanup.addPass(createCSEPass());

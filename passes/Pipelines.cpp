@@ -85,7 +85,7 @@ static void addPhase(OpPassManager &pm, StringRef phase,
   else if (phase == "lower")
     addLowerPhase(pm);
   else
-    return addCodegenPhase(pm);
+    addCodegenPhase(pm);
   VerifyPhasePassOptions verify;
   verify.phase = phase.str();
   pm.addPass(createVerifyPhasePass(verify));

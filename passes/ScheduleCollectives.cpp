@@ -36,6 +36,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 #include <numeric>
 
 namespace mlir::dsv4 {
@@ -74,6 +75,30 @@ static Operation *findFirstUser(Operation *op) {
   return first;
 }
 
+/// Whether `op` continues a run of `block`.
+static bool continuesRun(Operation *op, StringRef block) {
+  return getBlockOf(op) == block || matchPattern(op, m_Constant());
+}
+
+/// Where to wait for what `op` starts: at its first user, but within its own
+/// block of the model, and not inside another one. A block whose token leaves
+/// it, or that holds an operation of another, could not be outlined.
+static Operation *findWaitPlace(Operation *op) {
+  Operation *user = findFirstUser(op);
+  StringRef own = getBlockOf(op);
+  Operation *place = op->getNextNode();
+  while (place != user && continuesRun(place, own))
+    place = place->getNextNode();
+  if (place == user || !own.empty())
+    return place;
+  StringRef other = getBlockOf(user);
+  if (other.empty())
+    return user;
+  while (user != place && continuesRun(user->getPrevNode(), other))
+    user = user->getPrevNode();
+  return user;
+}
+
 /// Number of elements before dimension `dim`.
 static int64_t getLeadingElements(ArrayRef<int64_t> shape, int64_t dim) {
   int64_t elements = 1;
@@ -105,7 +130,7 @@ static void scheduleSeqGather(SeqGatherOp op, int64_t ranks) {
       getClass(op, CollectiveClass::sequence), op.getInput(), init, op.getMeshAttr(),
       op.getAxesAttr());
 
-  PathBuilder atUse(findFirstUser(op), op);
+  PathBuilder atUse(findWaitPlace(op), op);
   atUse.setLoc(op.getLoc());
   Value result = wait(
       atUse, {start.getToken(), start.getStarted().front(), op.getInput()});
@@ -158,7 +183,7 @@ static void scheduleSeqReduceScatter(SeqReduceScatterOp op, int64_t ranks) {
   auto start = atStart.make<ReduceScatterStartOp>(
       TypeRange(to), TokenType::get(op.getContext()), getClass(op, CollectiveClass::sequence),
       source, init, op.getMeshAttr(), op.getAxesAttr());
-  PathBuilder atUse(findFirstUser(op), op);
+  PathBuilder atUse(findWaitPlace(op), op);
   atUse.setLoc(op.getLoc());
   op.replaceAllUsesWith(
       wait(atUse, {start.getToken(), start.getStarted().front(), source}));
@@ -174,7 +199,7 @@ static void scheduleAllReduce(AllReduceOp op) {
   auto start = atStart.make<AllReduceStartOp>(
       TypeRange(type), TokenType::get(op.getContext()), getClass(op, kind), op.getKindAttr(),
       op.getInput(), init, op.getMeshAttr(), op.getAxesAttr());
-  PathBuilder atUse(findFirstUser(op), op);
+  PathBuilder atUse(findWaitPlace(op), op);
   atUse.setLoc(op.getLoc());
   op.replaceAllUsesWith(
       wait(atUse, {start.getToken(), start.getStarted().front(), op.getInput()}));
@@ -373,17 +398,24 @@ static LogicalResult scheduleParameters(func::FuncOp func, int64_t depth) {
   for (GradReduceScatterOp op : reductions)
     packed.push_back(packGradients(op));
   Runs runs(body);
-  // In order of first use, so that what travels together stands together.
+  // In order of first use, then of the group, so that what travels together
+  // stands together.
   auto getRun = [&](UnshardOp op) {
     unsigned run = 0;
     (void)findFirstUse(op, runs, run);
     return run;
   };
+  SmallVector<std::pair<unsigned, unsigned>> keys;
+  DenseMap<Attribute, unsigned> groups;
+  for (UnshardOp op : unshards) {
+    unsigned next = groups.size();
+    unsigned group = groups.try_emplace(op.getAxesAttr(), next).first->second;
+    keys.push_back({getRun(op), group});
+  }
   SmallVector<unsigned> order(unshards.size());
   std::iota(order.begin(), order.end(), 0);
-  llvm::stable_sort(order, [&](unsigned a, unsigned b) {
-    return getRun(unshards[a]) < getRun(unshards[b]);
-  });
+  llvm::stable_sort(order,
+                    [&](unsigned a, unsigned b) { return keys[a] < keys[b]; });
   // Before a run stand first the starts, then the waits; at its entry the
   // slices.
   Launches launches;

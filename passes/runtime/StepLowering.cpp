@@ -383,18 +383,11 @@ LogicalResult dsv4::lowerStep(func::FuncOp entry, ProgramTables &tables) {
         return function.emitOpError() << "must have one block";
       sources.push_back(function);
     }
-  SmallVector<LLVM::LLVMFuncOp> targets;
-  LogicalResult result = success();
   for (func::FuncOp source : sources) {
-    targets.push_back(declareTarget(source, source == entry));
-    result = FunctionLowering(source, targets.back(), tables, source == entry).run();
-    if (failed(result))
-      break;
-  }
-  if (failed(result)) {
-    for (LLVM::LLVMFuncOp target : targets)
-      target.erase();
-    return failure();
+    bool isEntry = source == entry;
+    LLVM::LLVMFuncOp target = declareTarget(source, isEntry);
+    if (failed(FunctionLowering(source, target, tables, isEntry).run()))
+      return failure();
   }
   for (func::FuncOp source : sources)
     source.erase();

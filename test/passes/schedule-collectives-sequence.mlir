@@ -223,3 +223,41 @@ func.func @nothing(%x: tensor<3xf32>) -> tensor<3xf32> {
   %0 = math.ceil %x : tensor<3xf32>
   return %0 : tensor<3xf32>
 }
+
+//===----------------------------------------------------------------------===//
+// Blocks of the model
+//===----------------------------------------------------------------------===//
+
+// Started in one block, used in the middle of the next: the wait ends the block
+// of the start, so that each block stays in one piece and keeps its token.
+
+// CHECK-LABEL: func.func @used_in_another_block(
+// CHECK:         %[[F:.*]], %[[T:.*]] = dsv4.all_gather_start sequence %{{.*}} {dsv4.path = "layers.0.a"}
+// CHECK-NEXT:    math.ceil %{{.*}} {dsv4.path = "layers.0.b"}
+// CHECK-NEXT:    %[[W:.*]] = dsv4.wait %[[T]], %[[F]] {{.*}}{dsv4.path = "layers.0.a"}
+// CHECK-NEXT:    math.floor %{{.*}} {dsv4.path = "layers.1.a"}
+// CHECK-NEXT:    math.absf %[[W]] {dsv4.path = "layers.1.b"}
+func.func @used_in_another_block(%x: tensor<3x8xf32>) -> (tensor<3x8xf32>, tensor<12x8xf32>) {
+  %0 = dsv4.seq_gather %x on @mesh ["cp"] dim 0 {dsv4.path = "layers.0.a"} : tensor<3x8xf32> -> tensor<12x8xf32>
+  %1 = math.ceil %x {dsv4.path = "layers.0.b"} : tensor<3x8xf32>
+  %2 = math.floor %1 {dsv4.path = "layers.1.a"} : tensor<3x8xf32>
+  %3 = math.absf %0 {dsv4.path = "layers.1.b"} : tensor<12x8xf32>
+  return %2, %3 : tensor<3x8xf32>, tensor<12x8xf32>
+}
+
+// Started outside all blocks, used in the middle of one: the wait stands before
+// that block, behind the others.
+
+// CHECK-LABEL: func.func @used_inside_a_block(
+// CHECK:         %[[F:.*]], %[[T:.*]] = dsv4.all_gather_start
+// CHECK-NEXT:    math.ceil %{{.*}} {dsv4.path = "layers.0.a"}
+// CHECK-NEXT:    %[[W:.*]] = dsv4.wait %[[T]], %[[F]]
+// CHECK-NEXT:    math.floor %{{.*}} {dsv4.path = "layers.1.a"}
+// CHECK-NEXT:    math.absf %[[W]] {dsv4.path = "layers.1.b"}
+func.func @used_inside_a_block(%x: tensor<3x8xf32>) -> (tensor<3x8xf32>, tensor<12x8xf32>) {
+  %0 = dsv4.seq_gather %x on @mesh ["cp"] dim 0 : tensor<3x8xf32> -> tensor<12x8xf32>
+  %1 = math.ceil %x {dsv4.path = "layers.0.a"} : tensor<3x8xf32>
+  %2 = math.floor %1 {dsv4.path = "layers.1.a"} : tensor<3x8xf32>
+  %3 = math.absf %0 {dsv4.path = "layers.1.b"} : tensor<12x8xf32>
+  return %2, %3 : tensor<3x8xf32>, tensor<12x8xf32>
+}

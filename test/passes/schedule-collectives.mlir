@@ -203,6 +203,35 @@ module {
 
 // -----
 
+// One block uses units over two groups in turn: what shares a number stands
+// next to each other, so that it goes out in one call.
+
+// CHECK-LABEL: func.func @two_groups(
+// CHECK-SAME:    %[[S0:[^:]*]]: tensor<16xf32>, %[[S1:[^:]*]]: tensor<16xf32>, %[[S2:[^:]*]]: tensor<16xf32>)
+// CHECK:         all_gather_start parameter %[[S0]] {{.*}} ["cp"] {dsv4.launch = 0 : i64, unit = @u0}
+// CHECK:         all_gather_start parameter %[[S2]] {{.*}} ["cp"] {dsv4.launch = 0 : i64, unit = @u2}
+// CHECK:         all_gather_start parameter %[[S1]] {{.*}} ["dp_shard"] {dsv4.launch = 1 : i64, unit = @u1}
+// CHECK-NOT:     all_gather_start
+module {
+  dsv4.mesh @mesh ["dp_shard" = 2, "cp" = 2]
+  dsv4.fsdp_unit @u0 roots ["m"] on @mesh ["cp"] params ["a"] gather f32 reduce f32
+    buffers [{dtype = f32, frozen = false, segments = [{name = "a", offset = 0 : i64, shape = array<i64: 8>}], shard = 16 : i64, total = 32 : i64}]
+  dsv4.fsdp_unit @u1 roots ["m"] on @mesh ["dp_shard"] params ["b"] gather f32 reduce f32
+    buffers [{dtype = f32, frozen = false, segments = [{name = "b", offset = 0 : i64, shape = array<i64: 8>}], shard = 16 : i64, total = 32 : i64}]
+  dsv4.fsdp_unit @u2 roots ["m"] on @mesh ["cp"] params ["c"] gather f32 reduce f32
+    buffers [{dtype = f32, frozen = false, segments = [{name = "c", offset = 0 : i64, shape = array<i64: 8>}], shard = 16 : i64, total = 32 : i64}]
+  func.func @two_groups(%s0: tensor<16xf32>, %s1: tensor<16xf32>, %s2: tensor<16xf32>) -> tensor<8xf32> {
+    %a = dsv4.unshard @u0(%s0) on @mesh ["cp"] : (tensor<16xf32>) -> tensor<8xf32>
+    %b = dsv4.unshard @u1(%s1) on @mesh ["dp_shard"] : (tensor<16xf32>) -> tensor<8xf32>
+    %c = dsv4.unshard @u2(%s2) on @mesh ["cp"] : (tensor<16xf32>) -> tensor<8xf32>
+    %0 = arith.addf %a, %b {dsv4.path = "m.layers.0"} : tensor<8xf32>
+    %1 = arith.addf %0, %c {dsv4.path = "m.layers.0"} : tensor<8xf32>
+    return %1 : tensor<8xf32>
+  }
+}
+
+// -----
+
 // Two buffers of one unit: one launch, each with its own start and wait, each
 // parameter cut from its own buffer.
 
