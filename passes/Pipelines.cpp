@@ -35,8 +35,13 @@ static void addPrecisionPhase(OpPassManager &pm) {
   pm.addPass(createInlineModulesPass());
 }
 
-static void addSequencePhase(OpPassManager &pm) {
+/// Gathers are inserted where any remote row is read, then narrowed to the rows
+/// that are.
+static void addSequencePhase(OpPassManager &pm,
+                             const ForwardPipelineOptions &options) {
   pm.addPass(createPartitionSequencePass());
+  if (options.gathers == "narrow")
+    pm.addPass(createNarrowGathersPass());
 }
 
 static void addParametersPhase(OpPassManager &pm) {
@@ -75,7 +80,7 @@ static void addPhase(OpPassManager &pm, StringRef phase,
   else if (phase == "precision")
     addPrecisionPhase(pm);
   else if (phase == "sequence")
-    addSequencePhase(pm);
+    addSequencePhase(pm, options);
   else if (phase == "parameters")
     addParametersPhase(pm);
   else if (phase == "backward")
@@ -113,6 +118,9 @@ buildPhases(OpPassManager &pm, ArrayRef<StringLiteral> phases,
   if (failed(check(stopBefore, "stop-before")) ||
       failed(check(finishedPhase, "dsv4.phase")))
     return failure();
+  StringRef gathers = options.gathers;
+  if (gathers != "narrow" && gathers != "whole")
+    return emitError("'gathers' must be narrow or whole, got '" + gathers + "'");
   bool isPast = finishedPhase.empty();
   for (StringRef phase : phases) {
     if (phase == stopBefore)
