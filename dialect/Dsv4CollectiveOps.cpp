@@ -291,8 +291,8 @@ void AllReduceStartOp::getEffects(
 
 LogicalResult WaitOp::verify() {
   Operation *start = getToken().getDefiningOp();
-  if (!isa_and_present<AllGatherStartOp, ReduceScatterStartOp, AllReduceStartOp,
-                       ExchangeStartOp>(start)) // (C1)
+  if (!isa_and_present<AllGatherStartOp, ReduceScatterStartOp, AllReduceStartOp>(
+          start)) // (C1)
     return emitOpError() << "must wait for the token of a start";
   bool onTensors = isa<RankedTensorType>(getStarted().getType());
   if (!onTensors && !isa<MemRefType>(getStarted().getType()))

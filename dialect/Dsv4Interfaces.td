@@ -22,19 +22,6 @@ def LayoutOpInterface : OpInterface<"LayoutOpInterface"> {
   ];
 }
 
-def RowAccessOpInterface : OpInterface<"RowAccessOpInterface"> {
-  let cppNamespace = "::mlir::dsv4";
-  let description = [{
-    Which rows of an operand one row of the result reads, where that is neither the same row nor all rows.
-  }];
-  let methods = [
-    InterfaceMethod<"The access to an operand; nothing where the layout rule says all.",
-                    "::std::optional<::mlir::dsv4::RowAccess>", "getRowAccess", (ins "unsigned":$operand)>,
-    InterfaceMethod<"Adapts the operation to an operand whose first row lies `rows` rows further on than before.",
-                    "void", "moveFirstRow", (ins "::mlir::OpBuilder &":$builder, "unsigned":$operand, "::mlir::Value":$rows)>
-  ];
-}
-
 def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   let cppNamespace = "::mlir::dsv4";
   let description = [{

@@ -46,7 +46,7 @@ def Dsv4_RopeOp : Dsv4_OneInitOp<"rope"> {
   }];
 }
 
-def Dsv4_PoolWindowsOp : Dsv4_OneInitOp<"pool_windows", [DeclareOpInterfaceMethods<RowAccessOpInterface>]> {
+def Dsv4_PoolWindowsOp : Dsv4_OneInitOp<"pool_windows"> {
   let summary = "compress each window of tokens into one row";
   let description = [{
     For each window w and channel d: softmax over the window's tokens of `gate + ape`, then the weighted sum
@@ -81,7 +81,7 @@ def Dsv4_PoolWindowsOp : Dsv4_OneInitOp<"pool_windows", [DeclareOpInterfaceMetho
   }];
 }
 
-def Dsv4_IndexTopkOp : Dsv4_OneInitOp<"index_topk", [DeclareOpInterfaceMethods<RowAccessOpInterface>]> {
+def Dsv4_IndexTopkOp : Dsv4_OneInitOp<"index_topk"> {
   let summary = "select compressed windows for each query";
   let description = [{
     score[t, w] = sum over a of weights[t, a] * scale * relu(sum over d of query[t, a, d] * keys[w, d]), for
@@ -109,7 +109,7 @@ def Dsv4_IndexTopkOp : Dsv4_OneInitOp<"index_topk", [DeclareOpInterfaceMethods<R
   }];
 }
 
-def Dsv4_WindowAttentionOp : Dsv4_OneInitOp<"window_attention", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<RowAccessOpInterface>]> {
+def Dsv4_WindowAttentionOp : Dsv4_OneInitOp<"window_attention", [AttrSizedOperandSegments]> {
   let summary = "attend to a window of keys and to compressed rows, with a sink";
   let description = [{
     Keys are also the values. The slots of query t (global position p = first_query + t) are, in this order: the raw keys

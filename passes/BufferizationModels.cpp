@@ -62,7 +62,7 @@ struct DestinationStyleModel
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const AnalysisState &) const {
     bool isInit = cast<DestinationStyleOpInterface>(op).isDpsInit(&operand);
-    return !isInit || isa<CombineRowsOp, PackMessageOp, ExchangeStartOp>(op);
+    return !isInit || isa<CombineRowsOp>(op);
   }
 
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
@@ -141,8 +141,7 @@ void dsv4::registerBufferizableOpInterfaceExternalModels(
            WindowAttentionGradOp, PoolWindowsGradOp, SinkhornGradOp,
            ScatterAddOp, ScatterAlongOp, DispatchRowsGradOp,
            DispatchWeightsGradOp, CombineRowsGradOp, GroupedOuterOp,
-           AllGatherStartOp, ReduceScatterStartOp, AllReduceStartOp,
-           ExchangeStartOp, PackMessageOp, UnpackMessageOp>(context);
+           AllGatherStartOp, ReduceScatterStartOp, AllReduceStartOp>(context);
     WaitOp::attachInterface<WaitModel>(*context);
   });
 }

@@ -110,8 +110,8 @@ LogicalResult decomposeOp(Operation *op, RuntimeCalls &runtime, Emitter &e) {
       .Case([&](linalg::LinalgOp linalgOp) {
         return decomposeLinalg(linalgOp, runtime, e);
       })
-      .Case<GroupedMatmulOp, GroupedOuterOp, PackMessageOp, UnpackMessageOp>(
-          [&](auto withCalls) { return decompose(withCalls, runtime, e); })
+      .Case<GroupedMatmulOp, GroupedOuterOp>(
+          [&](auto grouped) { return decompose(grouped, runtime, e); })
       .Case<WindowAttentionOp, IndexTopkOp, PoolWindowsOp, RopeOp, SinkhornOp,
             TopkOp, GatherRowsOp, TakeAlongOp, SortByExpertOp, DispatchRowsOp,
             DispatchWeightsOp, CombineRowsOp, WindowAttentionGradOp,

@@ -180,56 +180,6 @@ def PartitionSequencePass : Pass<"dsv4-partition-sequence", "::mlir::ModuleOp"> 
   let dependentDialects = ["::mlir::dsv4::Dsv4Dialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
-def PrintAccessPass : Pass<"dsv4-print-access", "::mlir::ModuleOp"> {
-  let summary = "Print which rows each operand is read at";
-  let description = [{
-    One remark per operand that has positions, and one per operation with what its result reads of the batch:
-
-    ```
-    operand 0 dimension 1: local                   row t reads row t
-    operand 1 dimension 1: halo(7, 0)              rows t-7 to t
-    operand 0 dimension 1: windows of 4            row t reads rows 4t to 4t+3
-    operand 5 dimension 1: prefix of ratio 4       rows up to t div 4
-    operand 0 dimension 1: global                  all rows
-    reads "input_ids": prefix                      through all operations before
-    ```
-
-    Positions are dimension 1 of the arguments marked `dsv4.batch`, and what follows from it. Changes nothing. An operation
-    that is not known is an error. Runs on model IR without modules, before or after `-dsv4-partition-sequence`.
-  }];
-}
-
-def NarrowGathersPass : Pass<"dsv4-narrow-gathers", "::mlir::ModuleOp"> {
-  let summary = "Exchange only the rows that uses of gathers read";
-  let description = [{
-    A `dsv4.seq_gather` of which every use reads a bounded neighbourhood of its own rows becomes a `dsv4.seq_halo`, one of which
-    uses read rows of lower ranks only a `dsv4.seq_prefix`, and one without uses disappears. A gather stays when a use reads all rows; a
-    remark says which. A use that is not known is an error.
-
-    ```mlir
-    %g = dsv4.seq_gather %k on @mesh ["cp"] dim 1 differentiable : tensor<2x32x8xf32> -> tensor<2x64x8xf32>
-    %o = dsv4.window_attention {window = 8 : i64, ...} ins(%q, %g, %s, %t0, %c0 : ...) ...
-    // becomes
-    %h = dsv4.seq_halo %k on @mesh ["cp"] dim 1 left 7 right 0 differentiable : tensor<2x32x8xf32> -> tensor<2x39x8xf32>
-    %o = dsv4.window_attention {window = 8 : i64, ...} ins(%q, %h, %s, %t0, %k0 : ...) ...   // %k0 = 32 * rank - 7
-    ```
-
-    Results are equal bit for bit. Runs after `-dsv4-partition-sequence`.
-  }];
-  let dependentDialects = ["::mlir::dsv4::Dsv4Dialect", "::mlir::arith::ArithDialect"];
-}
-
-def ReportBytesPass : Pass<"dsv4-report-bytes", "::mlir::ModuleOp"> {
-  let summary = "Print received bytes next to the least possible";
-  let description = [{
-    One remark per sequence collective, per block and for the function: bytes that the last rank of the group receives, the mean over ranks, and both next to the least possible for what the uses read. A
-    gather that stays says why. Changes nothing. Runs on collectives that are values: after `-dsv4-narrow-gathers`, before `-dsv4-schedule-collectives`.
-  }];
-  let options = [
-    Option<"totalsOnly", "totals-only", "bool", /*default=*/"false", "print the remark for the function only">
-  ];
-}
-
 //===----------------------------------------------------------------------===//
 // Parameters
 //===----------------------------------------------------------------------===//

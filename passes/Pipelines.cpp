@@ -35,13 +35,8 @@ static void addPrecisionPhase(OpPassManager &pm) {
   pm.addPass(createInlineModulesPass());
 }
 
-/// Gathers are inserted where any remote row is read, then narrowed to the rows
-/// that are.
-static void addSequencePhase(OpPassManager &pm,
-                             const ForwardPipelineOptions &options) {
+static void addSequencePhase(OpPassManager &pm) {
   pm.addPass(createPartitionSequencePass());
-  if (options.gathers == "narrow")
-    pm.addPass(createNarrowGathersPass());
 }
 
 static void addParametersPhase(OpPassManager &pm) {
@@ -80,7 +75,7 @@ static void addPhase(OpPassManager &pm, StringRef phase,
   else if (phase == "precision")
     addPrecisionPhase(pm);
   else if (phase == "sequence")
-    addSequencePhase(pm, options);
+    addSequencePhase(pm);
   else if (phase == "parameters")
     addParametersPhase(pm);
   else if (phase == "backward")
@@ -118,9 +113,6 @@ buildPhases(OpPassManager &pm, ArrayRef<StringLiteral> phases,
   if (failed(check(stopBefore, "stop-before")) ||
       failed(check(finishedPhase, "dsv4.phase")))
     return failure();
-  StringRef gathers = options.gathers;
-  if (gathers != "narrow" && gathers != "whole")
-    return emitError("'gathers' must be narrow or whole, got '" + gathers + "'");
   bool isPast = finishedPhase.empty();
   for (StringRef phase : phases) {
     if (phase == stopBefore)

@@ -32,7 +32,6 @@
 #include "dsv4/Analysis/BranchAgreement.h"
 #include "dsv4/IR/Dsv4Ops.h"
 #include "dsv4/Passes/Passes.h"
-#include "schedule/Exchanges.h"
 #include "schedule/Gradients.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -63,6 +62,18 @@ SmallVector<ReassociationIndices> mergeAt(int64_t rank, int64_t dim) {
 }
 
 } // namespace
+
+/// The place where a collective that starts at `op` must be complete: its first
+/// user, in program order.
+static Operation *findFirstUser(Operation *op) {
+  Operation *first = op->getBlock()->getTerminator();
+  for (Operation *user : op->getUsers()) {
+    Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
+    if (ancestor && ancestor->isBeforeInBlock(first))
+      first = ancestor;
+  }
+  return first;
+}
 
 /// Whether `op` continues a run of `block`.
 static bool continuesRun(Operation *op, StringRef block) {
@@ -499,7 +510,7 @@ struct ScheduleCollectives
       return signalPassFailure();
     for (func::FuncOp func : functions)
       if (failed(scheduleParameters(func, prefetchDepth)) ||
-          failed(scheduleExchanges(func)) || failed(scheduleSequence(func)))
+          failed(scheduleSequence(func)))
         return signalPassFailure();
   }
 };

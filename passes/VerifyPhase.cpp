@@ -185,8 +185,7 @@ LogicalResult verifySchedule(mlir::ModuleOp module) {
     return failure();
   return verifyEach(module, [](Operation *op) -> LogicalResult {
     if (isa<UnshardOp, SeqShardOp, SeqGatherOp, SeqReduceScatterOp,
-            SeqHaloOp, SeqHaloAddOp, SeqPrefixOp, SeqPrefixAddOp, AllReduceOp,
-            GradReduceScatterOp>(op))
+            AllReduceOp, GradReduceScatterOp>(op))
       return emitMustBeGone(op, "schedule");
     return verifyTokens(op);
   });
@@ -210,8 +209,7 @@ bool isLowered(Operation *op) {
   if (isa<func::FuncOp, func::ReturnOp, func::CallOp, LaunchOp, AxisIndexOp,
           AgreeOp>(op))
     return true;
-  if (isa<AllGatherStartOp, ReduceScatterStartOp, AllReduceStartOp, ExchangeStartOp,
-          WaitOp>(op))
+  if (isa<AllGatherStartOp, ReduceScatterStartOp, AllReduceStartOp, WaitOp>(op))
     return true;
   if (isa<memref::ViewOp, memref::SubViewOp, memref::CastOp,
           memref::ReinterpretCastOp, memref::ExpandShapeOp,

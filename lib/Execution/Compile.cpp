@@ -70,8 +70,6 @@ static LogicalResult checkOptions(mlir::ModuleOp module, StringRef finished,
   };
   if (failed(checkOpen(options.fsdpAxes.has_value(), "fsdp-axes", "plan")))
     return failure();
-  if (failed(checkOpen(options.gathers.has_value(), "gathers", "sequence")))
-    return failure();
   if (failed(checkOpen(options.gradients, "gradients", "backward")))
     return failure();
   return checkOpen(options.prefetchDepth.has_value(), "prefetch-depth",
@@ -84,8 +82,6 @@ static LogicalResult runPhases(mlir::ModuleOp module, StringRef finished,
   TrainPipelineOptions pipeline;
   pipeline.mesh = options.mesh.value_or("");
   pipeline.fsdpAxes = options.fsdpAxes.value_or("");
-  if (options.gathers)
-    pipeline.gathers = *options.gathers;
   if (options.prefetchDepth)
     pipeline.prefetchDepth = *options.prefetchDepth;
   pipeline.stopBefore = stopBefore.str();

@@ -86,7 +86,7 @@ ProgramDescriptor::ProgramDescriptor(const Program &program) {
   for (const ProgramSite &site : program.sites)
     sites.push_back({site.op, site.dtype, site.redop,
                      getAccumulator(site.dtype), site.count, site.group,
-                     site.traffic, site.argument, site.location.c_str()});
+                     site.traffic, /*arg=*/0, site.location.c_str()});
   for (const ProgramArgument &argument : program.arguments)
     arguments.push_back({argument.name.c_str(), DSV4RT_ARENA_STATE,
                          argument.dtype, argument.offset,

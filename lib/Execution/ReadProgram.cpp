@@ -186,7 +186,6 @@ LogicalResult ProgramReader::readSite(const Entry &entry) {
                     {{"all_gather", DSV4RT_OP_ALL_GATHER},
                      {"reduce_scatter", DSV4RT_OP_REDUCE_SCATTER},
                      {"all_reduce", DSV4RT_OP_ALL_REDUCE},
-                     {"exchange", DSV4RT_OP_EXCHANGE},
                      {"barrier", DSV4RT_OP_BARRIER},
                      {"agree", DSV4RT_OP_AGREE}});
   auto redop =
@@ -199,11 +198,8 @@ LogicalResult ProgramReader::readSite(const Entry &entry) {
   auto type = get<TypeAttr>(entry, "dtype", "a type");
   auto count = getInteger(entry, "count", INT64_MAX);
   auto group = getInteger(entry, "group", INT32_MAX);
-  FailureOr<int64_t> argument = 0;
-  if (entry.dict.contains("arg"))
-    argument = getInteger(entry, "arg", INT64_MAX);
   auto location = getString(entry, "location");
-  if (failed(argument) || failed(op) || failed(redop) || failed(traffic) || failed(type) ||
+  if (failed(op) || failed(redop) || failed(traffic) || failed(type) ||
       failed(count) || failed(group) || failed(location))
     return failure();
   auto dtype = getElementType(entry, type->getValue());
@@ -213,8 +209,7 @@ LogicalResult ProgramReader::readSite(const Entry &entry) {
     return fail(entry) << "'group' must be in [0, " << program.groups.size()
                        << "), got " << *group;
   program.sites.push_back({*op, *dtype, *redop, *traffic, *count,
-                           static_cast<uint32_t>(*group),
-                           static_cast<uint64_t>(*argument), *location});
+                           static_cast<uint32_t>(*group), *location});
   return success();
 }
 

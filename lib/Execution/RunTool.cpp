@@ -80,7 +80,6 @@ CompileOptions RunTool::getCompileOptions() {
   CompileOptions result;
   result.mesh = options.mesh;
   result.fsdpAxes = options.fsdpAxes;
-  result.gathers = options.gathers;
   result.prefetchDepth = options.prefetchDepth;
   result.gradients = options.gradients;
   result.afterPhase = [this](StringRef phase, mlir::ModuleOp) {

@@ -78,8 +78,6 @@ LogicalResult decompose(SortByExpertOp op, Emitter &e);
 LogicalResult decompose(DispatchRowsOp op, Emitter &e);
 LogicalResult decompose(DispatchWeightsOp op, Emitter &e);
 LogicalResult decompose(CombineRowsOp op, Emitter &e);
-LogicalResult decompose(PackMessageOp op, RuntimeCalls &runtime, Emitter &e);
-LogicalResult decompose(UnpackMessageOp op, RuntimeCalls &runtime, Emitter &e);
 LogicalResult decompose(GroupedMatmulOp op, RuntimeCalls &runtime, Emitter &e);
 
 LogicalResult decompose(WindowAttentionGradOp op, Emitter &e);

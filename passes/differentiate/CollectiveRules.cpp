@@ -148,38 +148,7 @@ static LogicalResult buildUnshardAdjoint(UnshardOp op, AdjointBuilder &b) {
   return success();
 }
 
-/// Halo rows are copies of rows of other ranks: their cotangents go back to the
-/// owners and are added there.
-static LogicalResult buildSeqHaloAdjoint(SeqHaloOp op, AdjointBuilder &b) {
-  b.addCotangent(op.getInput(),
-                 b.create<SeqHaloAddOp>(op.getInput().getType(), b.getCotangent(op.getResult()),
-                                        op.getMeshAttr(), op.getAxesAttr(), op.getDimAttr(),
-                                        op.getLeftAttr(), op.getRightAttr(),
-                                        op.getChannelsAttr()));
-  return success();
-}
-
-static LogicalResult buildSeqPrefixAdjoint(SeqPrefixOp op, AdjointBuilder &b) {
-  b.addCotangent(op.getInput(),
-                 b.create<SeqPrefixAddOp>(op.getInput().getType(),
-                                          b.getCotangent(op.getResult()), op.getMeshAttr(),
-                                          op.getAxesAttr(), op.getDimAttr()));
-  return success();
-}
-
 namespace {
-/// Rules of exchanges that say themselves whether a gradient passes.
-template <typename OpT, LogicalResult (*build)(OpT, AdjointBuilder &)>
-struct ExchangeRule
-    : DifferentiableOpInterface::ExternalModel<ExchangeRule<OpT, build>, OpT> {
-  bool carriesGradient(Operation *op, OpOperand &) const {
-    return cast<OpT>(op).getDifferentiable();
-  }
-  LogicalResult buildAdjoint(Operation *op, AdjointBuilder &builder) const {
-    return build(cast<OpT>(op), builder);
-  }
-};
-
 struct SeqGatherRule
     : DifferentiableOpInterface::ExternalModel<SeqGatherRule, SeqGatherOp> {
   bool carriesGradient(Operation *op, OpOperand &) const {
@@ -194,8 +163,6 @@ struct SeqGatherRule
 void dsv4::registerCollectiveRules(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, Dsv4Dialect *) {
     SeqGatherOp::attachInterface<SeqGatherRule>(*context);
-    SeqHaloOp::attachInterface<ExchangeRule<SeqHaloOp, buildSeqHaloAdjoint>>(*context);
-    SeqPrefixOp::attachInterface<ExchangeRule<SeqPrefixOp, buildSeqPrefixAdjoint>>(*context);
     attachRule<SeqReduceScatterOp, buildSeqReduceScatterAdjoint>(*context);
     attachRule<SeqShardOp, buildSeqShardAdjoint>(*context);
     attachRule<AllReduceOp, buildAllReduceAdjoint>(*context);

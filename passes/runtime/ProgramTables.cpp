@@ -157,11 +157,10 @@ unsigned ProgramTables::getGroup(ArrayAttr axes) {
 
 unsigned ProgramTables::addSite(Operation *op, StringRef kind,
                                 StringRef collectiveClass, StringRef reduction,
-                                Type element, int64_t count, ArrayAttr axes,
-                                int64_t argument) {
+                                Type element, int64_t count, ArrayAttr axes) {
   Builder builder(op->getContext());
   unsigned group = getGroup(axes);
-  SmallVector<NamedAttribute> site = {
+  sites.push_back(builder.getDictionaryAttr({
       builder.getNamedAttr("class", builder.getStringAttr(collectiveClass)),
       builder.getNamedAttr("count", builder.getI64IntegerAttr(count)),
       builder.getNamedAttr("dtype", TypeAttr::get(element)),
@@ -169,19 +168,9 @@ unsigned ProgramTables::addSite(Operation *op, StringRef kind,
       builder.getNamedAttr("location", getSiteText(op)),
       builder.getNamedAttr("op", builder.getStringAttr(kind)),
       builder.getNamedAttr("redop", builder.getStringAttr(reduction)),
-  };
-  if (argument)
-    site.push_back(builder.getNamedAttr("arg", builder.getI64IntegerAttr(argument)));
-  sites.push_back(builder.getDictionaryAttr(site));
+  }));
   groupOfSite.push_back(group);
   return sites.size() - 1;
-}
-
-/// Lists count from 1: 0 is no list.
-int64_t ProgramTables::getPeerList(Attribute content, bool &isNew) {
-  auto [it, isInserted] = peerLists.try_emplace(content, peerLists.size() + 1);
-  isNew = isInserted;
-  return it->second;
 }
 
 int64_t ProgramTables::getLane(unsigned site) const {

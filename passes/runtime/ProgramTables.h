@@ -28,10 +28,7 @@ public:
   /// Adds a site and returns its number. `count` in elements per rank.
   unsigned addSite(Operation *op, StringRef kind, StringRef collectiveClass,
                    StringRef reduction, Type element, int64_t count,
-                   ArrayAttr axes, int64_t argument = 0);
-
-  /// Number of a peer list, by its content; new ones are added.
-  int64_t getPeerList(Attribute content, bool &isNew);
+                   ArrayAttr axes);
 
   /// Lane of the group that a site belongs to.
   int64_t getLane(unsigned site) const;
@@ -53,7 +50,6 @@ private:
   SmallVector<Attribute> groups, sites, arguments;
   SmallVector<unsigned> groupOfSite;
   DenseMap<Attribute, unsigned> groupOfAxes;
-  DenseMap<Attribute, int64_t> peerLists;
   SmallVector<int64_t> offsets;
   int64_t stateBytes = 0;
   IntegerAttr workBytes, workBound;

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "StepLowering.h"
-#include "dsv4/Analysis/PeerLists.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -29,13 +28,10 @@ private:
   LogicalResult lower(Operation *op);
   LogicalResult lowerConstant(arith::ConstantOp op);
   LogicalResult lowerAxisIndex(AxisIndexOp op);
-  FailureOr<Value> emitAxisIndex(Operation *op, ArrayAttr axes);
   LogicalResult lowerView(memref::ViewOp op);
   LogicalResult lowerSubview(memref::SubViewOp op);
   LogicalResult lowerLaunch(LaunchOp op);
   LogicalResult lowerCall(func::CallOp op);
-  LogicalResult lowerExchange(ExchangeStartOp op);
-  Value getTable(StringRef name, ArrayRef<int64_t> values);
   LogicalResult lowerWait(WaitOp op);
   LogicalResult lowerReturn(func::ReturnOp op);
   template <typename OpT>
@@ -144,7 +140,6 @@ LogicalResult FunctionLowering::lower(Operation *op) {
         return lowerStart(op, "all_reduce", "dsv4rt_all_reduce_start",
                           stringifyReductionKind(op.getKind()), op.getInput());
       })
-      .Case([&](ExchangeStartOp op) { return lowerExchange(op); })
       .Case([&](WaitOp op) { return lowerWait(op); })
       .Case([&](func::ReturnOp op) { return lowerReturn(op); })
       .Default([](Operation *op) {
@@ -165,19 +160,11 @@ LogicalResult FunctionLowering::lowerConstant(arith::ConstantOp op) {
 
 /// Row-major over the axes: ((a0 * n1) + a1) * n2 + a2 ...
 LogicalResult FunctionLowering::lowerAxisIndex(AxisIndexOp op) {
-  FailureOr<Value> index = emitAxisIndex(op, op.getAxes());
-  if (failed(index))
-    return failure();
-  map[op] = *index;
-  return success();
-}
-
-FailureOr<Value> FunctionLowering::emitAxisIndex(Operation *op, ArrayAttr axes) {
   Value index = constant(0);
-  for (StringAttr axis : axes.getAsRange<StringAttr>()) {
+  for (StringAttr axis : op.getAxes().getAsRange<StringAttr>()) {
     std::optional<unsigned> number = tables.getMesh().getAxisIndex(axis);
     if (!number)
-      return op->emitOpError() << "axis " << axis << " is not declared";
+      return op.emitOpError() << "axis " << axis << " is not declared";
     Value coordinate = callRuntime("dsv4rt_axis_index", builder.getI32Type(),
                                    {module, constant(*number, 32)});
     coordinate =
@@ -186,7 +173,8 @@ FailureOr<Value> FunctionLowering::emitAxisIndex(Operation *op, ArrayAttr axes) 
         builder, index, constant(*tables.getMesh().getAxisSize(axis)));
     index = LLVM::AddOp::create(builder, scaled, coordinate);
   }
-  return index;
+  map[op] = index;
+  return success();
 }
 
 LogicalResult FunctionLowering::lowerView(memref::ViewOp op) {
@@ -344,95 +332,6 @@ LogicalResult FunctionLowering::launchTogether() {
     map[covered] = token;
   for (auto *list : {&sources, &destinations, &counts, &tokens})
     list->clear();
-  return success();
-}
-
-/// A constant array of the module.
-Value FunctionLowering::getTable(StringRef name, ArrayRef<int64_t> values) {
-  mlir::ModuleOp parent = source->getParentOfType<mlir::ModuleOp>();
-  auto type = LLVM::LLVMArrayType::get(builder.getI64Type(), values.size());
-  if (!parent.lookupSymbol(name)) {
-    OpBuilder atEnd = OpBuilder::atBlockEnd(parent.getBody());
-    LLVM::GlobalOp::create(atEnd, parent.getLoc(), type, /*isConstant=*/true,
-                           LLVM::Linkage::Internal, name,
-                           atEnd.getI64TensorAttr(values));
-  }
-  return LLVM::AddressOfOp::create(
-      builder, LLVM::LLVMPointerType::get(builder.getContext()), name);
-}
-
-/// Row-major without gaps, wherever it begins.
-static bool isContiguous(MemRefType type) {
-  SmallVector<int64_t> strides;
-  int64_t offset, expected = 1;
-  if (failed(type.getStridesAndOffset(strides, offset)))
-    return false;
-  for (auto [size, stride] : llvm::reverse(llvm::zip(type.getShape(), strides))) {
-    if (size != 1 && stride != expected)
-      return false;
-    expected *= size;
-  }
-  return true;
-}
-
-/// Lists for all ranks are constants; this rank picks its own. A message is
-/// {peer, offset, count} as i64, which is a `dsv4rt_peer` on a little-endian
-/// machine.
-LogicalResult FunctionLowering::lowerExchange(ExchangeStartOp op) {
-  FailureOr<int64_t> ranks = op.getGroupSize();
-  if (failed(ranks))
-    return failure();
-  for (Value buffer : {op.getInput(), op.getInit()})
-    if (!isContiguous(cast<MemRefType>(buffer.getType())))
-      return op.emitOpError() << "needs contiguous buffers, got " << buffer.getType();
-  auto type = cast<MemRefType>(op.getInput().getType());
-  int64_t elements = type.getNumElements();
-  if (op.getScheme() == ExchangeScheme::prefix_add)
-    elements /= *ranks;
-  PeerLists lists = PeerLists::compute(op.getScheme(), op.getShifts(), op.getOffsets(),
-                                       op.getCounts(), elements, *ranks);
-  if (std::string mismatch = lists.findMismatch(); !mismatch.empty())
-    return op.emitOpError() << mismatch;
-  SmallVector<int64_t> messages, sections;
-  for (const PeerLists::Message &message : lists.messages)
-    messages.append({message.peer, message.offset, message.count});
-  for (const PeerLists::Lists &rank : lists.ranks)
-    sections.append({3 * rank.firstSend, rank.numSends, 3 * rank.firstReceive,
-                     rank.numReceives});
-  if (messages.empty())
-    messages.push_back(0);
-  bool isNew;
-  int64_t list = tables.getPeerList(
-      builder.getArrayAttr({builder.getDenseI64ArrayAttr(messages),
-                            builder.getDenseI64ArrayAttr(sections)}),
-      isNew);
-  std::string name = ("dsv4_peers_" + Twine(list)).str();
-  unsigned site = tables.addSite(op, "exchange",
-                                 stringifyCollectiveClass(op.getCollectiveClass()), "sum",
-                                 type.getElementType(), 0, op.getAxes(), list);
-  siteOfToken[op.getToken()] = site;
-  FailureOr<Value> rank = emitAxisIndex(op, op.getAxes());
-  if (failed(rank))
-    return failure();
-  Value first = LLVM::MulOp::create(builder, *rank, constant(4));
-  Value table = getTable(name + "_ranks", sections), peers = getTable(name, messages);
-  auto load = [&](int64_t i) -> Value {
-    Value index = LLVM::AddOp::create(builder, first, constant(i));
-    Value place = LLVM::GEPOp::create(builder, table.getType(), builder.getI64Type(), table,
-                                      ArrayRef<LLVM::GEPArg>{index});
-    return LLVM::LoadOp::create(builder, builder.getI64Type(), place);
-  };
-  auto list32 = [&](int64_t i) -> std::pair<Value, Value> {
-    Value begin = LLVM::GEPOp::create(builder, peers.getType(), builder.getI64Type(), peers,
-                                      ArrayRef<LLVM::GEPArg>{load(i)});
-    return {LLVM::TruncOp::create(builder, builder.getI32Type(), load(i + 1)), begin};
-  };
-  auto [numSends, sends] = list32(0);
-  auto [numReceives, receives] = list32(2);
-  map[op.getToken()] = callRuntime(
-      "dsv4rt_exchange_start", builder.getI64Type(),
-      {module, constant(site, 32), map.lookup(op.getInput()), numSends, sends,
-       map.lookup(op.getInit()), numReceives, receives, constant(0, 32)});
   return success();
 }
 

@@ -61,18 +61,6 @@ inline CollectiveClassAttr getClass(Operation *op, CollectiveClass kind) {
   return CollectiveClassAttr::get(op->getContext(), kind);
 }
 
-/// The place where a collective that starts at `op` must be complete: its first
-/// user, in program order.
-inline Operation *findFirstUser(Operation *op) {
-  Operation *first = op->getBlock()->getTerminator();
-  for (Operation *user : op->getUsers()) {
-    Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
-    if (ancestor && ancestor->isBeforeInBlock(first))
-      first = ancestor;
-  }
-  return first;
-}
-
 /// Where the operations of one function run.
 struct Runs {
   SmallVector<BlockRun> list;

@@ -67,11 +67,6 @@ static cl::opt<std::string> fsdpAxes(
              "(default: dp_shard and cp, flattened)"),
     cl::value_desc("axes"), cl::cat(category));
 
-static cl::opt<std::string> gathers(
-    "gathers",
-    cl::desc("How ranks exchange rows of the sequence: narrow (default) or "
-             "whole"),
-    cl::cat(category));
 static cl::opt<int64_t> prefetchDepth(
     "prefetch-depth",
     cl::desc("How many blocks ahead of its use a unit is gathered, for IR "
@@ -147,8 +142,6 @@ static RunToolOptions getOptions() {
     options.mesh = mesh;
   if (fsdpAxes.getNumOccurrences())
     options.fsdpAxes = fsdpAxes;
-  if (gathers.getNumOccurrences())
-    options.gathers = gathers;
   if (prefetchDepth.getNumOccurrences())
     options.prefetchDepth = prefetchDepth;
   options.gradients = gradients;

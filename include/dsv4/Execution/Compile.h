@@ -21,7 +21,6 @@ struct CompileOptions {
   /// rank.
   std::optional<std::string> mesh;
   std::optional<std::string> fsdpAxes;
-  std::optional<std::string> gathers;
   std::optional<int64_t> prefetchDepth;
   /// Also compute the gradients of the loss: the train pipeline.
   bool gradients = false;

@@ -43,7 +43,6 @@ struct ProgramSite {
   uint32_t traffic = 0; // DSV4RT_TRAFFIC_*
   int64_t count = 0;
   uint32_t group = 0;
-  uint64_t argument = 0; // peer list of an exchange
   std::string location;
 };
 

@@ -36,7 +36,6 @@ struct RunToolOptions {
   std::string saveParamsFilename; // empty for none
   std::optional<std::string> mesh;
   std::optional<std::string> fsdpAxes;
-  std::optional<std::string> gathers;
   std::optional<int64_t> prefetchDepth;
   bool gradients = false;
   bool compareOneRank = false;

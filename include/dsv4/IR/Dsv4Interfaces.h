@@ -9,8 +9,6 @@
 #define DSV4_IR_DSV4INTERFACES_H
 
 #include "dsv4/IR/LayoutRule.h"
-#include "dsv4/IR/RowAccess.h"
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/SymbolTable.h"

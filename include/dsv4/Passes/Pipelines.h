@@ -24,10 +24,6 @@ struct ForwardPipelineOptions : PassPipelineOptions<ForwardPipelineOptions> {
       *this, "fsdp-axes",
       llvm::cl::desc("mesh axes that parameters are sharded over (default: "
                      "dp_shard and cp, flattened)")};
-  Option<std::string> gathers{
-      *this, "gathers", llvm::cl::init("narrow"),
-      llvm::cl::desc("how ranks exchange rows of the sequence: narrow (only "
-                     "what is read) or whole")};
   Option<int64_t> prefetchDepth{
       *this, "prefetch-depth", llvm::cl::init(1),
       llvm::cl::desc("how many blocks ahead of its use a unit is gathered")};
