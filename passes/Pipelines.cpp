@@ -33,6 +33,7 @@ static void addPlanPhase(OpPassManager &pm,
 static void addPrecisionPhase(OpPassManager &pm) {
   pm.addPass(createApplyPrecisionPass());
   pm.addPass(createInlineModulesPass());
+  pm.addPass(createVerifyIslandsPass());
 }
 
 static void addSequencePhase(OpPassManager &pm) {
@@ -41,11 +42,13 @@ static void addSequencePhase(OpPassManager &pm) {
 
 static void addParametersPhase(OpPassManager &pm) {
   pm.addPass(createShardParametersPass());
+  pm.addPass(createVerifyIslandsPass()); // partitioning and sharding moved casts
 }
 
 /// Before anything ends the lifetime of a parameter.
 static void addBackwardPhase(OpPassManager &pm) {
   pm.addPass(createDifferentiatePass());
+  pm.addPass(createVerifyIslandsPass()); // gradients have casts and reductions
 }
 
 static void addSchedulePhase(OpPassManager &pm,
