@@ -40,7 +40,6 @@ def Dsv4_Dialect : Dialect {
     | `dsv4.direction = "backward"` | operation | it computes a cotangent; `forward` when absent |
     | `dsv4.no_grad` | operation | no gradient passes it, as through the shift of a softmax |
     | `dsv4.cast = "label"` | operation | why a cast stands here: the step of the model's definition |
-    | `dsv4.numerics = "automodel"` | module | it rounds where that implementation does; only where the definition does when absent |
 
     Version log: 0.1 first version.
   }];

@@ -47,7 +47,7 @@ static LogicalResult verifyNameAttr(Operation *op, NamedAttribute attr) {
 static bool isNameAttr(StringRef name) {
   return name == kBatchAttr || name == kParamAttr || name == kBufferAttr ||
          name == kResultAttr || name == kPathAttr || name == kCastAttr ||
-         name == kPhaseAttr || name == kNumericsAttr;
+         name == kPhaseAttr;
 }
 
 /// (A2) Marks have no value: their presence says it.

@@ -25,7 +25,6 @@
 
 #include "dsv4/Analysis/FloatCast.h"
 #include "dsv4/Analysis/ModelFunction.h"
-#include "dsv4/Analysis/RoundingRules.h"
 #include "dsv4/IR/Dsv4Ops.h"
 #include "dsv4/Passes/Passes.h"
 
@@ -41,6 +40,8 @@ namespace mlir::dsv4 {
 #include "dsv4/Passes/Passes.h.inc"
 
 namespace {
+
+constexpr StringLiteral kPolicyLabel = "policy";
 
 /// Appends the casts of a parameter that is gathered in another dtype.
 LogicalResult findPolicyCasts(func::FuncOp function, FsdpUnitOp unit,

@@ -322,29 +322,6 @@ def ConvertDsv4ToRuntimePass : Pass<"convert-dsv4-to-runtime", "::mlir::ModuleOp
 // Verify
 //===----------------------------------------------------------------------===//
 
-def VerifyIslandsPass : Pass<"dsv4-verify-islands", "::mlir::ModuleOp"> {
-  let summary = "Prove that fp32 islands stay f32, and that casts stand where the model has them";
-  let description = [{
-    Every cast has a label in `dsv4.cast`: a step of the model's definition, which must stand in that step's module and round what the step rounds, or `policy`,
-    which must stand at the border of a unit. No value inside an fp32 island is narrower than f32: the maps of hyper-connections, what a compressor's
-    pool is computed from, scores of the indexer, the softmax of attention with its sink, the router, head and loss; nor are the parameters of an island.
-    Nothing is rounded twice in a row, no arithmetic and no sum over ranks is narrower than f32, and gradients are added in the reduce dtype of their unit.
-
-    An error stands where the value became narrow, with one note for each operation on the shortest way to where it is read. Roundings that only one
-    implementation has (`M3`, `M5`, `logits`, three in `H expand`) need `dsv4.numerics = "automodel"` on the module.
-
-    ```mlir
-    %y = linalg.generic ... ins(%x : tensor<2x8xf32>) outs(%e : tensor<2x8xbf16>)
-      attrs = {dsv4.cast = "A1", dsv4.path = "model.layers.0.self_attn"}       // the result of a contraction: fine
-    %z = arith.truncf %x {dsv4.path = "model.layers.0.attn_hc"} : tensor<2x8xf32> to tensor<2x8xbf16>   // an error
-    ```
-
-    Runs after `-dsv4-inline-modules`, before collectives are scheduled, and changes nothing. Operations of the backward direction are checked for
-    labels, narrow arithmetic and reductions; their place is that of the operation that they belong to.
-  }];
-  let options = [Option<"print", "print", "bool", "false", "a remark for each rounding, and a count">];
-}
-
 def VerifyMultiplicityPass : Pass<"dsv4-verify-multiplicity", "::mlir::ModuleOp"> {
   let summary = "Prove that every contribution to a gradient counts once";
   let description = [{

@@ -33,7 +33,6 @@ static void addPlanPhase(OpPassManager &pm,
 static void addPrecisionPhase(OpPassManager &pm) {
   pm.addPass(createApplyPrecisionPass());
   pm.addPass(createInlineModulesPass());
-  pm.addPass(createVerifyIslandsPass());
 }
 
 static void addSequencePhase(OpPassManager &pm) {
@@ -42,13 +41,11 @@ static void addSequencePhase(OpPassManager &pm) {
 
 static void addParametersPhase(OpPassManager &pm) {
   pm.addPass(createShardParametersPass());
-  pm.addPass(createVerifyIslandsPass()); // partitioning and sharding moved casts
 }
 
 /// Before anything ends the lifetime of a parameter.
 static void addBackwardPhase(OpPassManager &pm) {
   pm.addPass(createDifferentiatePass());
-  pm.addPass(createVerifyIslandsPass()); // gradients have casts and reductions
 }
 
 static void addSchedulePhase(OpPassManager &pm,

@@ -25,6 +25,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -75,6 +76,24 @@ LogicalResult verifyPlan(mlir::ModuleOp module) {
 //===----------------------------------------------------------------------===//
 // Precision
 //===----------------------------------------------------------------------===//
+
+/// A float of less than 32 bits, in a scalar or as elements.
+bool isNarrow(Type type) {
+  auto element = dyn_cast<FloatType>(getElementTypeOrSelf(type));
+  return element && element.getWidth() < 32;
+}
+
+/// True for arithmetic that would round to a narrow float. Casts say so by
+/// name, and these others only move values.
+bool roundsToNarrow(Operation *op) {
+  if (!isa_and_nonnull<arith::ArithDialect, math::MathDialect>(
+          op->getDialect()) ||
+      isa<arith::ExtFOp, arith::TruncFOp, arith::BitcastOp, arith::CmpFOp,
+          arith::SelectOp, arith::ConstantOp>(op))
+    return false;
+  return llvm::any_of(op->getOperandTypes(), isNarrow) ||
+         llvm::any_of(op->getResultTypes(), isNarrow);
+}
 
 LogicalResult verifyPrecision(mlir::ModuleOp module) {
   return verifyEach(module, [](Operation *op) -> LogicalResult {

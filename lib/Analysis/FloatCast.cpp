@@ -9,7 +9,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::dsv4;
@@ -52,19 +51,4 @@ bool dsv4::isElementwiseCastOf(Operation *op, Value source) {
                       [](AffineMap map) { return map.isIdentity(); }) &&
          linalgOp.getBlock()->front().getOperand(0) ==
              linalgOp.getBlock()->getArgument(0);
-}
-
-bool dsv4::isNarrowFloat(Type type) {
-  auto element = dyn_cast<FloatType>(getElementTypeOrSelf(type));
-  return element && element.getWidth() < 32;
-}
-
-bool dsv4::roundsToNarrow(Operation *op) {
-  if (!isa_and_nonnull<arith::ArithDialect, math::MathDialect>(
-          op->getDialect()) ||
-      isa<arith::ExtFOp, arith::TruncFOp, arith::BitcastOp, arith::CmpFOp,
-          arith::SelectOp, arith::ConstantOp>(op))
-    return false;
-  return llvm::any_of(op->getOperandTypes(), isNarrowFloat) ||
-         llvm::any_of(op->getResultTypes(), isNarrowFloat);
 }

@@ -156,18 +156,14 @@ static bool endsWithComponents(StringRef path, StringRef suffix) {
   return path.consume_back(suffix) && (path.empty() || path.back() == '.');
 }
 
-bool dsv4::isIslandPath(StringRef path) {
-  return llvm::any_of(kIslandSuffixes, [&](StringRef suffix) {
-    return endsWithComponents(path, suffix);
-  });
-}
-
 /// An island computes in the dtype that it is stored in, so that has to be
 /// wide, and one.
 static bool isIsland(const ModuleNode &module) {
   return module.storedTypes.size() == 1 &&
          isa<Float32Type, Float64Type>(module.storedTypes.front()) &&
-         isIslandPath(module.path);
+         llvm::any_of(kIslandSuffixes, [&](StringRef suffix) {
+           return endsWithComponents(module.path, suffix);
+         });
 }
 
 static bool isBlock(const ModuleNode &module) {

@@ -204,8 +204,6 @@ void ModelBuilder::buildBody(func::FuncOp function) {
 OwningOpRef<mlir::ModuleOp> ModelBuilder::build() {
   OwningOpRef<mlir::ModuleOp> module =
       mlir::ModuleOp::create(builder, graph.getLoc());
-  if (isAutomodel())
-    (*module)->setAttr(kNumericsAttr, builder.getStringAttr("automodel"));
   builder.setInsertionPointToStart(module->getBody());
   buildBody(createFunction());
   return module;

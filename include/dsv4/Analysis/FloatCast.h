@@ -26,13 +26,6 @@ std::optional<FloatCast> findFloatCast(Operation *op);
 /// True for a float cast of `source` that keeps every element in its place.
 bool isElementwiseCastOf(Operation *op, Value source);
 
-/// A float of less than 32 bits, in a scalar or as elements.
-bool isNarrowFloat(Type type);
-
-/// True for arithmetic on narrow floats, which would round at every step. Casts
-/// say so by name; comparisons, selections and constants only move values.
-bool roundsToNarrow(Operation *op);
-
 } // namespace mlir::dsv4
 
 #endif // DSV4_ANALYSIS_FLOATCAST_H

@@ -36,9 +36,6 @@ struct FsdpModule {
   StringRef className;
 };
 
-/// Whether the suffix table keeps the module in f32.
-bool isIslandPath(StringRef path);
-
 enum class FsdpUnitKind {
   /// A module that stays in f32 (f64) whatever the policy of its parent is.
   Island,

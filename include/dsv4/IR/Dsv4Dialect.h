@@ -36,7 +36,6 @@ inline constexpr StringLiteral kPathAttr = "dsv4.path";
 inline constexpr StringLiteral kDirectionAttr = "dsv4.direction";
 inline constexpr StringLiteral kNoGradAttr = "dsv4.no_grad";
 inline constexpr StringLiteral kCastAttr = "dsv4.cast";
-inline constexpr StringLiteral kNumericsAttr = "dsv4.numerics";
 inline constexpr StringLiteral kKernelAttr = "dsv4.kernel";
 inline constexpr StringLiteral kScratchAttr = "dsv4.scratch";
 inline constexpr StringLiteral kWorkAttr = "dsv4.work";
