@@ -7,6 +7,7 @@
 
 #include "dsv4/Analysis/FsdpUnitGraph.h"
 
+#include "dsv4/Analysis/FsdpPartition.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -16,20 +17,6 @@
 
 using namespace mlir;
 using namespace mlir::dsv4;
-
-/// Modules that the reference keeps in f32.
-static constexpr StringLiteral kIslandSuffixes[] = {
-    "attn_hc",
-    "ffn_hc",
-    "hc_head",
-    "lm_head",
-    "self_attn.sinks_param",
-    "self_attn.compressor.wkv",
-    "self_attn.compressor.wgate",
-    "self_attn.compressor.ape_param",
-    "self_attn.compressor.indexer.wkv",
-    "self_attn.compressor.indexer.wgate",
-    "self_attn.compressor.indexer.ape_param"};
 
 static constexpr StringLiteral kBlockClass = "DeepseekV4Block";
 static constexpr StringLiteral kLayersPath = "model.layers.";
@@ -151,19 +138,12 @@ SmallVector<unsigned> ModuleTree::getPostOrder() const {
 // Unit roots
 //===----------------------------------------------------------------------===//
 
-/// True when `path` is `suffix` or ends in it behind a dot.
-static bool endsWithComponents(StringRef path, StringRef suffix) {
-  return path.consume_back(suffix) && (path.empty() || path.back() == '.');
-}
-
 /// An island computes in the dtype that it is stored in, so that has to be
 /// wide, and one.
 static bool isIsland(const ModuleNode &module) {
   return module.storedTypes.size() == 1 &&
          isa<Float32Type, Float64Type>(module.storedTypes.front()) &&
-         llvm::any_of(kIslandSuffixes, [&](StringRef suffix) {
-           return endsWithComponents(module.path, suffix);
-         });
+         matchesFp32Suffix(module.path);
 }
 
 static bool isBlock(const ModuleNode &module) {
